@@ -7,13 +7,21 @@ from kernel_checks import DEVICE, DTYPES, close, device, put, reference, roundin
 
 import minitorch
 import minitorch.nn.functional as F
-from minitorch.backends.cuda.ops import convolve, product
+from minitorch.backends import cudnn
+from minitorch.backends.cuda.ops import convolve, patches, product
 from minitorch.backends.cuda.runtime import compile as compiler
 from minitorch.backends.cuda.runtime.kernel import Kernel
 from minitorch.ops.nn.conv import Geometry
 
 f16, bf16, f32, f64 = DTYPES.values()
 TASKS = ("convolution", "convolution_backward_input", "convolution_backward_weight")
+
+
+@pytest.fixture(autouse=True)
+def no_tf32():
+    """Float32 as it is; `cudnn.flags` in a test allows TF32."""
+    with cudnn.flags(allow_tf32=False):
+        yield
 
 
 def tasks(images, channels, outputs, size, kernel, geometry, dtype, seed=0):
@@ -35,6 +43,8 @@ def check(name, arrays, attrs, layout="dense"):
     n = arrays[0].size if name == "convolution_backward_weight" else arrays[1].size
     assert got[0].dtype == arrays[0].dtype
     allowed = 2 * (n + 2) * kernel_checks.unit(got[0].dtype) * sizes + rounding(got[0].dtype) * abs(wanted) + 1e-30
+    if "convolve_mma" in names and got[0].dtype == f32:    # each operand is rounded by 2^-11 of itself
+        allowed += 2.0**-10 * sizes
     close(got[0], wanted, allowed)                         # twice: tensor cores cut off where they add
     same_in_every_order(lambda: run(name, arrays, attrs, layout)[0], got)
     return names
@@ -54,7 +64,7 @@ ROWS = (3, 4, 6, (17,), (5,), Geometry((1,), (2,), (1,), 1), f64)
                          ids=["plain", "uneven", "depthwise", "halves", "rows"])
 def test_geometries(case, kernels, task):
     names = check(task, *tasks(*case)[task])
-    assert names[-1] == kernels[TASKS.index(task)]
+    assert kernels[TASKS.index(task)] in names
 
 
 def test_other_layouts_and_sizes_of_the_same_kernels():
@@ -64,11 +74,51 @@ def test_other_layouts_and_sizes_of_the_same_kernels():
             check(task, *tasks(*case, seed=1)[task], layout)
 
 
+CUBE = (1, 10, 6, (4, 5, 6), (2, 3, 2), Geometry((1, 2, 1), (1, 1, 0), (1, 1, 2), 1), bf16)
+STRIDED = (2, 6, 5, (7, 9), (1, 3), Geometry((2, 3), (0, 2), (1, 2), 1), f32)       # residues without taps
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(("case", "layout"), [(CUBE, "dense"), (STRIDED, "transposed"), (PLAIN, "gaps")],
+                         ids=["cube", "strided", "plain"])
+def test_tensor_cores(case, layout, task):
+    """In three dimensions, and float32 where TF32 is allowed."""
+    with cudnn.flags(allow_tf32=True):
+        names = check(task, *tasks(*case)[task], layout)
+    assert "convolve_mma" in names and not {"convolve", "convolve_direct"} & set(names)
+
+
+def test_images_with_their_channels_last_are_taken_as_they_are():
+    arrays, attrs = tasks(2, 16, 16, (5, 6), (3, 3), PLAIN[5], f16)["convolution"]
+    x, w = [device.from_host(np.ascontiguousarray(a.transpose(0, 2, 3, 1))).transpose(0, 3, 1, 2) for a in arrays[:2]]
+    with kernel_checks.launches() as names:
+        got = device.to_host(device.kernels["convolution"](device, x, w, put(arrays[2]), **attrs))
+    assert names == ["convolve_mma"]
+    assert (got == run("convolution", arrays, attrs)[0][0]).all()
+
+
+def test_large_tiles_and_pieces_on_tensor_cores(monkeypatch):
+    monkeypatch.setattr(patches, "multiprocessors", lambda machine: 1)
+    big = (1, 72, 70, (13, 12), (1, 3), Geometry((1, 1), (0, 1), (1, 1), 1), bf16)
+    for task in TASKS:
+        check(task, *tasks(*big)[task])
+    monkeypatch.setattr(patches, "multiprocessors", lambda machine: 132)
+    deep = (3, 8, 10, (17, 16), (3, 2), Geometry((1, 1), (1, 0), (1, 1), 2), f16)
+    assert "combine" in check(TASKS[2], *tasks(*deep)[TASKS[2]])
+
+
+def test_tf32_is_allowed_as_in_pytorch():
+    arrays, attrs = tasks(*PLAIN)["convolution"]
+    with cudnn.flags(allow_tf32=True):
+        assert run("convolution", arrays, attrs)[1][-1] == "convolve_mma"
+    assert run("convolution", arrays, attrs)[1][-1] == "convolve"
+
+
 def test_large_tiles_and_pieces(monkeypatch):
-    monkeypatch.setattr(convolve, "multiprocessors", lambda machine: 1)
+    monkeypatch.setattr(patches, "multiprocessors", lambda machine: 1)
     big = (2, 70, 72, (17, 16), (1, 1), Geometry((1, 1), (0, 0), (1, 1), 1), f32)
     assert check("convolution", *tasks(*big)["convolution"]) == ["convolve"]
-    monkeypatch.setattr(convolve, "multiprocessors", lambda machine: 132)
+    monkeypatch.setattr(patches, "multiprocessors", lambda machine: 132)
     assert check("convolution_backward_weight", *tasks(*big)["convolution_backward_weight"])[-2:] == ["convolve",
                                                                                                       "combine"]
 
@@ -107,14 +157,14 @@ def test_through_autograd():
 
 
 @pytest.mark.skipif(DEVICE != "sim", reason="a race may go unnoticed on a GPU")
-@pytest.mark.parametrize("line", ["wait_copies<0>();", "__syncthreads();"])
+@pytest.mark.parametrize("line", ["wait_copies<STAGES - 2>();", "__syncthreads();"])
 def test_every_barrier_is_needed(monkeypatch, line):
     """Of `convolve_mma.cu`; those of `convolve.cu` are in `simt.cuh`, see test_cuda_matmul.py."""
     from minitorch.backends.sim import SimulatorError
     source = compiler.from_file("convolve_mma.cu")
     assert source.text.count(line) == 1
-    monkeypatch.setattr(convolve, "MMA", Kernel(source._replace(text=source.text.replace(line, "")), "convolve_mma",
-                                                convolve.ARGUMENTS))
+    monkeypatch.setattr(patches, "MMA", Kernel(source._replace(text=source.text.replace(line, "")), "convolve_mma",
+                                               patches.ARGUMENTS))
     with pytest.raises((SimulatorError, AssertionError)):
         check("convolution", *tasks(*HALVES)["convolution"])
 

@@ -136,6 +136,7 @@ def test_tensor_cores(multiprocessors, monkeypatch, n, k, m, layouts, dtype, few
     layout_a, layout_b = layouts.split()
     a, b = numbers(n, k, dtype=dtype), numbers(k, m, dtype=dtype)
     assert check(a, b, numbers(m, dtype=dtype), layout_a=layout_a, layout_b=layout_b, tf32=True) == ["matmul_mma"]
+    check(a, b, layout_a=layout_a, layout_b=layout_b, alpha=0.5, tf32=True)
 
 
 def in_one_block(monkeypatch):
@@ -159,6 +160,7 @@ def test_hopper(multiprocessors, monkeypatch, n, k, m, layouts, dtype):
     layout_a, layout_b = layouts.split()
     a, b = numbers(n, k, dtype=dtype), numbers(k, m, dtype=dtype)
     assert check(a, b, numbers(m, dtype=dtype), layout_a=layout_a, layout_b=layout_b) == ["matmul_hopper"]
+    check(a, b, layout_a=layout_a, layout_b=layout_b, alpha=-2)
 
 
 def test_hopper_takes_batches_and_declines_what_the_copying_unit_cannot_reach(multiprocessors):

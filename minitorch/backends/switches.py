@@ -1,7 +1,8 @@
 """``torch.backends.cudnn`` and its like: switches that programs set, and questions they ask, about other libraries.
 
-None of these libraries is used here: `is_available` says so, and settings are kept but change nothing. They are
-modules, so that programs can say ``import torch.backends.cudnn as cudnn``.
+None of these libraries is used here: `is_available` says so, and settings are kept but change nothing, with one
+exception: convolutions of float32 on CUDA round their operands to TF32 while `cudnn.allow_tf32` is True, as it is by
+default (in PyTorch too). They are modules, so that programs can say ``import torch.backends.cudnn as cudnn``.
 """
 
 import sys
@@ -31,7 +32,7 @@ class Switches(ModuleType):
 
     @contextmanager
     def flags(self, **settings):
-        """A context in which these settings are set, as ``flags(enabled=False)``: they change nothing here either."""
+        """A context in which these settings are set, as ``flags(allow_tf32=False)``."""
         before = {name: self.__dict__[name] for name in settings if name in self.__dict__}
         self.__dict__.update(settings)
         try:
@@ -45,7 +46,7 @@ class Switches(ModuleType):
         return f"<switches of {self.library}, which is not used>"
 
 
-cudnn = Switches("cudnn", "cuDNN", enabled=False, benchmark=False, deterministic=True, allow_tf32=False)
+cudnn = Switches("cudnn", "cuDNN", enabled=False, benchmark=False, deterministic=True, allow_tf32=True)
 mps = Switches("mps", "Metal")
 mkl = Switches("mkl", "MKL")
 mkldnn = Switches("mkldnn", "oneDNN", enabled=False)

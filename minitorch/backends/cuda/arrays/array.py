@@ -184,12 +184,29 @@ class Array(cupy.ndarray):
 class Flags:
     """The flags of an array, by NumPy's names; memory on a device can always be written."""
 
+    __slots__ = ("array",)
     writeable = aligned = True
 
     def __init__(self, array):
-        self.c_contiguous, self.f_contiguous = array._c_contiguous, array._f_contiguous
-        self.contiguous, self.forc = self.c_contiguous, self.c_contiguous or self.f_contiguous
-        self.owndata = array.base is None
+        self.array = array
+
+    @property
+    def c_contiguous(self):
+        return self.array._c_contiguous
+
+    @property
+    def f_contiguous(self):
+        return self.array._f_contiguous
+
+    contiguous = c_contiguous
+
+    @property
+    def forc(self):
+        return self.array._c_contiguous or self.array._f_contiguous
+
+    @property
+    def owndata(self):
+        return self.array.base is None
 
     def __getitem__(self, name):
         return getattr(self, name.lower())

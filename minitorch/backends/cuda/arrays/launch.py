@@ -19,6 +19,7 @@ __all__ = ["launch", "map_into", "moved", "raw_copy"]
 
 THREADS, UNROLL = 256, 2                                   # as in elementwise.cu
 BLOCK = (THREADS,)
+NO_NUMBERS = (0, 0)        # the functor's a and b, where it has none
 MOST_PLANS = 1 << 14
 
 
@@ -37,10 +38,7 @@ RAW = pair("map1", "any* out, const any* x, i64 a, i64 b") # for elements of any
 
 
 # ---- launching -----------------------------------------------------------------------------------------------
-NONE = (0, 0)                                              # a functor's numbers where it has none
-
-
-def launch(F, functor, operands, out_dtype, T, V=None, numbers=NONE, out=None):
+def launch(F, functor, operands, out_dtype, T, V=None, numbers=NO_NUMBERS, out=None):
     """``functor(*operands)`` as a new array of `out_dtype`, or in `out`.
 
     An operand is an array (of dtype T, the second one of V) or a Python number. `numbers` are the functor's a and b.
@@ -69,7 +67,7 @@ def launch(F, functor, operands, out_dtype, T, V=None, numbers=NONE, out=None):
     pointers = [x.data.ptr if x.__class__ is ndarray else 0 for x in operands]
     bits = [0 if x.__class__ is ndarray else number_bits(x, d) for x, d in zip(operands, (T, V or T, T))] \
         if len(operands) > 1 else ()
-    extra = numbers if numbers is NONE else [number_bits(n, T) for n in numbers]
+    extra = numbers if numbers is NO_NUMBERS else [number_bits(n, T) for n in numbers]
     again(out.data.ptr, *pointers, *bits, *extra)
     return out
 

@@ -1,9 +1,9 @@
-"""Convolution in one and two dimensions, and its derivatives by input and by weight.
+"""Convolution in one to three dimensions, and its derivatives by input and by weight.
 
-`convolve.cu` has one kernel for all three, a product of matrices that gathers one operand from images as it is read,
-and direct ones for groups of few channels; `convolve_mma.cu` is the same on tensor cores, for 16-bit floats, which are
-summed in float32. Three dimensions are left to the ops' reference, which unfolds windows and multiplies by the kernels
-of `product.py`.
+16-bit floats, and float32 as long as `backends.cudnn.allow_tf32` is set, are for tensor cores: see `patches.py`.
+Otherwise `convolve.cu` has one kernel for all three, a product of matrices that gathers one operand from images as it
+is read, and direct ones for groups of few channels; there three dimensions are left to the ops' reference, which
+unfolds windows and multiplies by the kernels of `product.py`.
 """
 
 from math import prod
@@ -13,8 +13,9 @@ import numpy as np
 from ....core.arrays import is_half
 from ..backend import kernel
 from ..runtime.kernel import Kernel
-from . import product
-from .product import COMBINE, LARGE, MEDIUM, SMALL, Operand, Problem, Tiles, multiprocessors
+from . import patches
+from .patches import add_up, choose, on_tensor_cores
+from .product import LARGE, MEDIUM, SMALL
 from .supported import convolvable
 
 FORWARD, INPUT, WEIGHT = 0, 1, 2                           # TASK in convolve.cu
@@ -23,33 +24,51 @@ FIELDS = ("images", "groups", "channels", "outputs", "height", "width", "out_hei
 CONVOLUTION = np.dtype([(name, "i4") for name in FIELDS] + [("split_stride", "i8")], align=True)
 ARGUMENTS = "U* out, const T* left, const T* images, const T* bias?, Convolution c"
 GEMM = Kernel("convolve.cu", "convolve", ARGUMENTS)
-MMA = Kernel("convolve_mma.cu", "convolve_mma", ARGUMENTS)
 DIRECT = Kernel("convolve.cu", "convolve_direct", f"{ARGUMENTS}, i64 count")
 DIRECT_WEIGHT = Kernel("convolve.cu", "convolve_direct_weight",
                        "U* out, const T* left, const T* images, Convolution c")
 SIZES, SIZES_64_BITS = (LARGE, MEDIUM, SMALL), (MEDIUM, SMALL)
-MMA_SIZES = Tiles(128, 64, 64, 32, 32, 128), product.MMA_SMALL
 FEW = 4                                                    # rows of a group for which a product is not worth it
 
 
 # ---- the ops -----------------------------------------------------------------------------------------------
-@kernel("convolution", when=convolvable, halves=True)
+def supported(F, a, b, bias=None, **attrs):
+    """Predicate: what the kernels take, in three dimensions on tensor cores only."""
+    return convolvable(F, a, b, bias) and (a.ndim < 5 or a.size and b.size and on_tensor_cores(F, a.dtype))
+
+
+def is_thin(task, rows, columns, out):
+    """True where a group has too few rows for a product."""
+    return rows < FEW and out.ndim < 5 and (task != WEIGHT or columns < 64)
+
+
+def by_patches(F, task, rows, columns, out):
+    """True where tensor cores do it."""
+    return on_tensor_cores(F, out.dtype) and not is_thin(task, rows, columns, out)
+
+
+@kernel("convolution", when=supported, halves=True)
 def convolution(F, input, weight, bias=None, *, geometry=None):
     size = geometry.out_size(input.shape[2:], weight.shape[2:])
     out = F.empty((input.shape[0], weight.shape[0], *size), input.dtype)
-    if out.size:
+    rows = weight.shape[0] // geometry.groups
+    if out.size and input.size and weight.size and by_patches(F, FORWARD, rows, 0, out):
+        patches.forward(F, out, input, weight, bias, geometry)
+    elif out.size:
         arrays = [x if x is None else F.xp.ascontiguousarray(x) for x in (weight, input, bias)]
         convolve(F, FORWARD, out, *arrays, input.shape, weight.shape, size, geometry)
     return out
 
 
-@kernel("convolution_backward_input", when=convolvable, halves=True)
+@kernel("convolution_backward_input", when=supported, halves=True)
 def convolution_backward_input(F, grad, weight, *, geometry, size):
     shape = (grad.shape[0], weight.shape[1] * geometry.groups, *size)
     if not grad.size or not weight.size:
         return F.xp.zeros(shape, grad.dtype)
     out = F.empty(shape, grad.dtype)
-    if out.size:                                           # the weight as (groups, channels, outputs, *kernel)
+    if out.size and by_patches(F, INPUT, weight.shape[1], 0, out):
+        patches.backward_input(F, out, grad, weight, geometry)
+    elif out.size:                                         # the weight as (groups, channels, outputs, *kernel)
         parts = weight.reshape(geometry.groups, -1, *weight.shape[1:])
         turned = F.xp.ascontiguousarray(parts.swapaxes(1, 2))
         grad = F.xp.ascontiguousarray(grad)
@@ -57,13 +76,15 @@ def convolution_backward_input(F, grad, weight, *, geometry, size):
     return out
 
 
-@kernel("convolution_backward_weight", when=convolvable, halves=True)
+@kernel("convolution_backward_weight", when=supported, halves=True)
 def convolution_backward_weight(F, input, grad, *, geometry, size):
     shape = (grad.shape[1], input.shape[1] // geometry.groups, *size)
     if not grad.size or not input.size:
         return F.xp.zeros(shape, grad.dtype)
     out = F.empty(shape, grad.dtype)
-    if out.size:
+    if out.size and by_patches(F, WEIGHT, shape[0] // geometry.groups, prod(shape[1:]), out):
+        patches.backward_weight(F, out, input, grad, geometry)
+    elif out.size:
         convolve(F, WEIGHT, out, F.xp.ascontiguousarray(grad), F.xp.ascontiguousarray(input), None, input.shape, shape,
                  grad.shape[2:], geometry)
     return out
@@ -76,32 +97,25 @@ def convolve(F, task, out, left, images, bias, input_shape, weight_shape, out_si
     groups, rows, columns, depth = [int(record[name]) for name in ("groups", "rows", "columns", "depth")]
     height, width = two(weight_shape[2:], 1)
     constants = {"TASK": task, "KH": height, "KW": width}
-    if rows < FEW and (task != WEIGHT or columns < 64):
+    if is_thin(task, rows, columns, out):
         direct = constants | tile_constants(SMALL, 1, 1)
         if task == WEIGHT:
             DIRECT_WEIGHT(F.machine, out.size, 256, out, left, images, record, **direct)
         else:
             DIRECT(F.machine, -(-out.size // 256), 256, out, left, images, bias, record, out.size, **direct)
         return
-    tensor_cores = is_half(out.dtype) and product.capability(F.machine) >= 80
-    sizes = MMA_SIZES if tensor_cores else SIZES_64_BITS if out.itemsize == 8 else SIZES
-    tiles, splits, record["chunk"] = choose(F.machine, task, sizes, groups, rows, columns, depth)
+    sizes = SIZES_64_BITS if out.itemsize == 8 else SIZES
+    tiles, splits, record["chunk"] = choose(F.machine, task == WEIGHT, sizes, groups, rows, columns, depth)
     neighbours = columns if task == WEIGHT else prod(out.shape[2:])
-    if tensor_cores:
-        constants |= {"TILE_M": tiles.rows, "TILE_N": tiles.columns, "WARP_M": tiles.part_rows,
-                      "WARP_N": tiles.part_columns, "ALIGNED": task != WEIGHT and depth % 8 == 0,
-                      "VECTOR_OUT": 2 if neighbours % 2 == 0 else 1}
-    else:
-        constants |= tile_constants(tiles, 1 if task == WEIGHT else vector_of(depth, out.dtype),
-                                    vector_of(neighbours, out.dtype))
-    kernel = MMA if tensor_cores else GEMM
+    constants |= tile_constants(tiles, 1 if task == WEIGHT else vector_of(depth, out.dtype),
+                                vector_of(neighbours, out.dtype))
     blocks = -(-rows // tiles.rows) * -(-columns // tiles.columns) * groups
     if splits == 1:
-        kernel(F.machine, blocks, tiles.threads, out, left, images, bias, record, **constants)
+        GEMM(F.machine, blocks, tiles.threads, out, left, images, bias, record, **constants)
         return
     record["split_stride"] = out.size
     partials = F.empty((splits, out.size), np.dtype("f4") if is_half(out.dtype) else out.dtype)
-    kernel(F.machine, (blocks, splits), tiles.threads, partials, left, images, None, record, **constants)
+    GEMM(F.machine, (blocks, splits), tiles.threads, partials, left, images, None, record, **constants)
     add_up(F, out, partials, splits)
 
 
@@ -135,25 +149,3 @@ def vector_of(size, dtype):
 def tile_constants(tiles, vector_a, vector_out):
     return {"TILE_M": tiles.rows, "TILE_N": tiles.columns, "THREAD_M": tiles.part_rows, "THREAD_N": tiles.part_columns,
             "DEPTH": tiles.depth, "VECTOR_A": vector_a, "VECTOR_OUT": vector_out}
-
-
-def choose(machine, task, sizes, groups, rows, columns, depth):
-    """The tiles, of sizes from large to small; into how many chunks the depth is split (for the gradient of the weight,
-    which has many pixels for few elements), and of what size."""
-    def count(t):
-        return -(-rows // t.rows) * -(-columns // t.columns) * groups
-    enough = [t for t in sizes if rows > t.rows // 2 and (task == WEIGHT or count(t) >= multiprocessors(machine))]
-    tiles = enough[0] if enough else sizes[-1]
-    wanted = 1
-    if task == WEIGHT:
-        wanted = min(2 * multiprocessors(machine) // count(tiles), depth // product.SHORTEST_SPLIT, 64)
-    chunk = -(-depth // max(wanted, 1) // 64) * 64 if wanted > 1 else depth
-    return tiles, -(-depth // chunk), chunk
-
-
-def add_up(F, out, partials, splits):
-    """Add partial sums up in `out`, in their order."""
-    line = Operand(out.size, 1, (), True)
-    p = Problem(1, out.size, 0, (), line, line, None, line)
-    record = product.record_of(p, {"alpha": 1, "beta": 0}, 1, splits, out.size)
-    COMBINE(F.machine, -(-out.size // 256), 256, out, partials, None, record, ACTIVATION=0)

@@ -32,8 +32,9 @@ LONGEST_SUM = 4096                                         # terms of a sum of a
 
 OPERAND = np.dtype([("row", "i8"), ("column", "i8"), ("batch", "i8", BATCH_DIMS)], align=True)
 PRODUCT = np.dtype([("a", OPERAND), ("b", OPERAND), ("addend", OPERAND), ("out", OPERAND), ("split_stride", "i8"),
-                    ("alpha", "f8"), ("beta", "f8"), ("rows", "i4"), ("columns", "i4"), ("depth", "i4"),
-                    ("chunk", "i4"), ("batch", "i4", BATCH_DIMS), ("splits", "i4")], align=True)
+                    ("alpha", "f8"), ("beta", "f8"), ("alpha_single", "f4"), ("beta_single", "f4"), ("rows", "i4"),
+                    ("columns", "i4"), ("depth", "i4"), ("chunk", "i4"), ("batch", "i4", BATCH_DIMS), ("splits", "i4")],
+                   align=True)
 
 ARGUMENTS = "U* out, const T* a, const T* b, const T* addend?, Product p"
 SIMT = Kernel("matmul_simt.cu", "matmul_simt", ARGUMENTS)
@@ -380,7 +381,8 @@ def record_of(p, how, chunk, splits, split_stride):
             record[name] = x.row, x.column, (0,) * (BATCH_DIMS - len(x.batch)) + x.batch
     record["batch"] = (1,) * (BATCH_DIMS - len(p.batch)) + p.batch
     record["rows"], record["columns"], record["depth"], record["chunk"] = p.rows, p.columns, p.depth, chunk
-    record["alpha"], record["beta"] = how["alpha"], how["beta"]
+    for name in ("alpha", "beta"):
+        record[name] = record[f"{name}_single"] = how[name]
     record["splits"], record["split_stride"] = splits, split_stride
     return record
 

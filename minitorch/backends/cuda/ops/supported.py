@@ -67,9 +67,9 @@ def multipliable(*arrays):
 
 
 def convolvable(F, a, b, bias=None, **attrs):
-    """Floats of one dtype, one or two dimensions, fewer than 2^31 pixels."""
+    """Floats of one dtype, one to three dimensions, fewer than 2^31 pixels."""
     fits = a.dtype == b.dtype and is_float(a.dtype) and (bias is None or bias.dtype == a.dtype)
-    return fits and a.ndim in (3, 4) and max(a.size, b.size) < 2**31
+    return fits and a.ndim in (3, 4, 5) and max(a.size, b.size) < 2**31
 
 
 def class_targets(F, input, target, *rest, **attrs):

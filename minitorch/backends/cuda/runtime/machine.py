@@ -18,6 +18,7 @@ from ....core.errors import OutOfMemoryError
 from .compile import HELP, compile_source
 from .graphs import no_reading
 from .parameters import pieces_for_simulator, words_for_driver
+from .sizes import size_class
 
 __all__ = ["Machine", "Real", "Simulated", "import_cupy", "require_gpu"]
 
@@ -203,8 +204,8 @@ class Real(Machine):
         try:
             if self.current() != self.index:
                 with self.device:
-                    return self.cupy.cuda.alloc(nbytes)
-            return self.cupy.cuda.alloc(nbytes)
+                    return self.cupy.cuda.alloc(size_class(nbytes))
+            return self.cupy.cuda.alloc(size_class(nbytes))
         except self.cupy.cuda.memory.OutOfMemoryError as error:
             raise self.out_of_memory(nbytes) from error
 

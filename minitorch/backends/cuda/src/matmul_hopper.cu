@@ -176,10 +176,9 @@ __device__ __forceinline__ void consume(const Shared& shared, U* out, const T* a
         const T* add = addend ? addend + batch_offset(p.addend, p, tile.batch) : nullptr;
         const int row = tile.row + consumer * 64 + thread / 32 * 16 + lane / 4, column = tile.column + lane % 4 * 2;
         #pragma unroll
-        for (int j = 0; j < SUMS / 4; j++)
-            #pragma unroll
-            for (int half = 0; half < 2; half++)
-                write_pair<VECTOR_OUT == 2>(to, sums + j * 4 + half * 2, add, p, row + half * 8, column + j * 8);
+        for (int half = 0; half < 2; half++)
+            write_pairs<VECTOR_OUT == 2, SUMS / 4>(to, [&](int j) { return sums + j * 4 + half * 2; }, add, p,
+                                                   row + half * 8, column);
     }
 }
 

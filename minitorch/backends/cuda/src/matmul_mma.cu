@@ -16,7 +16,6 @@
 enum {
     WARPS_N = TILE_N / WARP_N,
     THREADS = 32 * (TILE_M / WARP_M) * WARPS_N,
-    K_STEP = 32 / sizeof(T),                               // the depth of one mma
 };
 typedef SharedTile<T, TILE_M, DEPTH, A_ALONG_K> TileA;
 typedef SharedTile<T, TILE_N, DEPTH, B_ALONG_K> TileB;
@@ -49,29 +48,14 @@ matmul_mma(U* out, const T* a, const T* b, const T* addend, const Product p) {
         wait_copies<STAGES - 2>();
         __syncthreads();
         copy(step + STAGES - 1);
-        #pragma unroll
-        for (int k = 0; k < DEPTH; k += K_STEP) {
-            u32 x[WARP_M / 16][4], y[WARP_N / 16][4];
-            #pragma unroll
-            for (int i = 0; i < WARP_M / 16; i++) TileA::load_a(x[i], stage_a(step), warp_m + i * 16, k);
-            #pragma unroll
-            for (int j = 0; j < WARP_N / 16; j++) TileB::load_b(y[j], stage_b(step), warp_n + j * 16, k);
-            #pragma unroll
-            for (int i = 0; i < WARP_M / 16; i++)
-                #pragma unroll
-                for (int j = 0; j < WARP_N / 8; j++) Mma<T>::add(sums[i][j], x[i], y[j / 2] + j % 2 * 2);
-        }
+        multiply_tiles<T, TileA, TileB, DEPTH, WARP_M, WARP_N>(sums, stage_a(step), stage_b(step), warp_m, warp_n);
     }
 
     out += batch_offset(p.out, p, tile.batch) + blockIdx.y * p.split_stride;
     if (addend) addend += batch_offset(p.addend, p, tile.batch);
     #pragma unroll
-    for (int i = 0; i < WARP_M / 8; i++) {
-        const int row = tile.row + warp_m + i * 8 + lane / 4;
-        #pragma unroll
-        for (int j = 0; j < WARP_N / 8; j++) {
-            const int column = tile.column + warp_n + j * 8 + lane % 4 * 2;
-            write_pair<VECTOR_OUT == 2>(out, sums[i / 2][j] + i % 2 * 2, addend, p, row, column);
-        }
-    }
+    for (int i = 0; i < WARP_M / 8; i++)
+        write_pairs<VECTOR_OUT == 2, WARP_N / 8>(out, [&](int j) { return sums[i / 2][j] + i % 2 * 2; }, addend, p,
+                                                 tile.row + warp_m + i * 8 + lane / 4,
+                                                 tile.column + warp_n + lane % 4 * 2);
 }

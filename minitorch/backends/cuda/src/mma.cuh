@@ -131,3 +131,21 @@ template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
         }
     }
 };
+
+// sums += a @ b for the part of two tiles that is a warp's, from `warp_m` and `warp_n` on.
+template <class X, class TileA, class TileB, int SPAN, int ROWS, int COLUMNS>
+__device__ __forceinline__ void multiply_tiles(float (&sums)[ROWS / 16][COLUMNS / 8][4], X* a, X* b, int warp_m,
+                                               int warp_n) {
+    #pragma unroll
+    for (int k = 0; k < SPAN; k += 32 / (int)sizeof(X)) { // the depth of one mma
+        u32 x[ROWS / 16][4], y[COLUMNS / 16][4];
+        #pragma unroll
+        for (int i = 0; i < ROWS / 16; i++) TileA::load_a(x[i], a, warp_m + i * 16, k);
+        #pragma unroll
+        for (int j = 0; j < COLUMNS / 16; j++) TileB::load_b(y[j], b, warp_n + j * 16, k);
+        #pragma unroll
+        for (int i = 0; i < ROWS / 16; i++)
+            #pragma unroll
+            for (int j = 0; j < COLUMNS / 8; j++) Mma<X>::add(sums[i][j], x[i], y[j / 2] + j % 2 * 2);
+    }
+}

@@ -15,6 +15,7 @@ struct Product {
     Operand a, b, addend, out;
     i64 split_stride;
     double alpha, beta;
+    float alpha_single, beta_single;                       // the same: conversions cost as much as a product's steps
     int rows, columns, depth, chunk, batch[BATCH_DIMS], splits;
 };
 
@@ -56,27 +57,59 @@ template <class A> __device__ __forceinline__ A activate(A x) {
     return x;
 }
 
-// activation(alpha * sum + beta * addend); `addend` points to the matrix of this place in the batch, or is null.
-template <class A, class X>
-__device__ __forceinline__ A finish(A sum, const X* addend, const Product& p, int row, int column) {
-    sum *= A(p.alpha);
-    if (addend) sum += A(p.beta) * widen(addend[row * p.addend.row + column * p.addend.column]);
-    return activate(sum);
+template <class A> __device__ __forceinline__ A alpha_of(const Product& p) {
+    if constexpr (is_floating<A>::value && sizeof(A) == 4) return A(p.alpha_single);
+    else return A(p.alpha);
+}
+template <class A> __device__ __forceinline__ A beta_of(const Product& p) {
+    if constexpr (is_floating<A>::value && sizeof(A) == 4) return A(p.beta_single);
+    else return A(p.beta);
 }
 
-// Finishes and writes two neighbouring sums, those that lie inside of the output; TOGETHER in one piece.
-template <bool TOGETHER, class Y, class X>
-__device__ __forceinline__ void write_pair(Y* out, const float* sums, const X* addend, const Product& p, int row,
-                                           int column) {
+// activation(alpha * sum + beta * addend); `addend` points to the row of this sum, or is null.
+template <class A, class X>
+__device__ __forceinline__ A finish(A sum, const X* addend, const Product& p, int column) {
+    sum *= alpha_of<A>(p);
+    if (addend) sum += beta_of<A>(p) * widen(addend[column * p.addend.column]);
+    return activate(sum);
+}
+// The same; `addend` points to the matrix.
+template <class A, class X>
+__device__ __forceinline__ A finish(A sum, const X* addend, const Product& p, int row, int column) {
+    return finish(sum, addend ? addend + row * p.addend.row : addend, p, column);
+}
+
+// Finishes and writes PAIRS pairs of neighbouring sums of a row, 8 columns apart, those that lie inside of the output;
+// `sums(j)` points to the j-th pair. TOGETHER: a pair in one piece. Where all are inside, nothing that is the same for
+// all is asked or computed again: a tile of 256 columns is 64 pairs a thread.
+template <bool TOGETHER, bool WHOLE, int PAIRS, class Y, class X, class Sums>
+__device__ __forceinline__ void write_pairs(Y* out, const Sums& sums, const X* addend, const Product& p, int column) {
+    #pragma unroll
+    for (int j = 0; j < PAIRS; j++) {
+        const int at = column + j * 8;
+        if constexpr (TOGETHER) {
+            if (WHOLE || at < p.columns)
+                store_vector(out + at, Vector<Y, 2>{narrow<Y>(finish(sums(j)[0], addend, p, at)),
+                                                    narrow<Y>(finish(sums(j)[1], addend, p, at + 1))});
+        } else {
+            #pragma unroll
+            for (int i = 0; i < 2; i++)
+                if (at + i < p.columns) out[(at + i) * p.out.column] = narrow<Y>(finish(sums(j)[i], addend, p, at + i));
+        }
+    }
+}
+template <bool TOGETHER, int PAIRS, class Y, class X, class Sums>
+__device__ __forceinline__ void write_pairs(Y* out, const Sums& sums, const X* addend, const Product& p, int row,
+                                            int column) {
     if (row >= p.rows) return;
-    Y* to = out + row * p.out.row + column * p.out.column;
-    if constexpr (TOGETHER) {
-        if (column >= p.columns) return;
-        store_vector(to, Vector<Y, 2>{narrow<Y>(finish(sums[0], addend, p, row, column)),
-                                      narrow<Y>(finish(sums[1], addend, p, row, column + 1))});
-    } else {
-        #pragma unroll
-        for (int i = 0; i < 2; i++)
-            if (column + i < p.columns) to[i * p.out.column] = narrow<Y>(finish(sums[i], addend, p, row, column + i));
+    constexpr bool SHORT = TOGETHER && ACTIVATION <= RELU;         // otherwise one text of all sums is long enough
+    const bool whole = SHORT && column + PAIRS * 8 - 6 <= p.columns;
+    const X* add = addend ? addend + row * p.addend.row : nullptr;
+    out += row * p.out.row;
+    if (!whole) write_pairs<TOGETHER, false, PAIRS>(out, sums, add, p, column);
+    else if (!addend) write_pairs<TOGETHER, SHORT, PAIRS>(out, sums, (const X*)nullptr, p, column);
+    else {
+        __builtin_assume(add != nullptr);
+        write_pairs<TOGETHER, SHORT, PAIRS>(out, sums, add, p, column);
     }
 }

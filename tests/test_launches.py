@@ -1,0 +1,70 @@
+"""How often training steps launch: exact counts, on a GPU whose driver does nothing (`benchmarks.launches`)."""
+
+import ctypes
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minitorch
+from minitorch.backends.cuda.runtime import parameters
+from minitorch.backends.cuda.runtime.sizes import LARGEST, size_class
+from minitorch.core.device import MADE, MAKERS
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+pytest.importorskip("cupy", reason="arrays of a device are CuPy's")
+launches = pytest.importorskip("benchmarks.launches", reason="only beside the sources")
+
+
+@pytest.fixture(scope="module")
+def machine():
+    before, there = MAKERS["cuda"], {key: MADE.pop(key) for key in list(MADE) if key[0] == "cuda"}
+    try:
+        yield launches.install()
+    finally:
+        MAKERS["cuda"] = before
+        for key in [key for key in MADE if key[0] == "cuda"]:
+            del MADE[key]
+        MADE.update(there)
+
+
+# The limits of the design: what a step may launch. Fewer are welcome: write the new number here.
+@pytest.mark.parametrize("name, count", [("mlp", 13), ("gpt", 149), ("gpt bf16", 181)])
+def test_launches_of_a_step(machine, name, count):
+    assert launches.launches_of(machine, launches.STEPS[name](minitorch)).total() == count
+
+
+@pytest.mark.parametrize("name", [n for n in launches.OPS if n not in ("batch_norm", "cross_entropy")])
+def test_an_op_is_one_launch(machine, name):
+    assert launches.launches_of(machine, launches.OPS[name][0](minitorch)).total() == 1
+
+
+def test_a_planned_call_asks_for_no_python_of_its_kernel(machine, monkeypatch):
+    from minitorch.backends.cuda.runtime.kernel import Kernel
+    work = launches.OPS["layer_norm"][0](minitorch)
+    for _ in range(3):
+        work()
+    monkeypatch.setattr(Kernel, "__call__", None)
+    work()
+
+
+def test_a_buffer_is_what_the_driver_takes():
+    """``extra`` of `cuLaunchKernel`: (1, address of the parameters, 2, address of their size, 0)."""
+    buffers = parameters.Buffers([(b"abcdefgh" * 2, [(0, 8), (8, 8)]), (b"12345678", [(0, 8)])], "<16s48xQ",
+                                 parameters.words_for_driver)
+    memory, first, *extras, kept = buffers.take()
+    buffers.format.pack_into(memory, first, b"ABCDEFGH" * 2, 77)
+    for extra, expected in zip(extras, (b"ABCDEFGH" * 2, (77).to_bytes(8, "little"))):
+        one, pointer, two, size, end = (ctypes.c_uint64 * 5).from_address(extra)
+        length = ctypes.c_size_t.from_address(size).value
+        assert (one, two, end) == (1, 2, 0) and pointer % parameters.LINE == 0
+        assert ctypes.string_at(pointer, length) == expected
+
+
+@given(st.integers(1, 2 * LARGEST))
+def test_sizes_are_rounded_up_by_at_most_a_quarter(n):
+    found = size_class(n)
+    assert found == n > LARGEST or found % 512 == 0 and n <= found <= max(1.25 * n, n + 511)
+    assert size_class(found) == found and size_class(n + 1) >= found or n == LARGEST
