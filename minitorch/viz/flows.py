@@ -257,7 +257,7 @@ SHADES = ("#f2f2f2", "#cfe3f2", "#8fbfe0", "#3f8fc4", "#0072B2", "#01304d")     
 
 
 class Histograms(Picture):
-    """Histograms of magnitudes over the steps, one strip for each layer; zero is at the bottom, strong colour is many."""
+    """Histograms of magnitudes over the steps, a strip for each layer: zero at the bottom, strong where many are."""
 
     title = "Magnitudes over the steps"
 
