@@ -187,7 +187,7 @@ def numbers(value):
         array = np.asarray(value)
     except ValueError:                                     # ragged
         return None
-    return array.astype(np.float64) if array.dtype.kind in "iuf" and array.size else None
+    return array.astype(np.float64) if array.dtype.kind in "iufV" and array.size else None
 
 
 def right_but(exercise, tried):

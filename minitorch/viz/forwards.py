@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..autograd.grad_mode import no_grad
+from ..core.arrays import is_floating
 from ..core.layers import observed
 from ..core.tensor import Tensor
 from ..testing.runs.seen import host
@@ -157,7 +158,7 @@ def label(stage):
 
 def say(stage, tokens):
     """What a stage has done, in words."""
-    x = stage.output[np.isfinite(stage.output)] if stage.output.dtype.kind == "f" else stage.output
+    x = stage.output[np.isfinite(stage.output)] if is_floating(stage.output.dtype) else stage.output
     words = f"{label(stage)} gave {list(stage.shape)}"
     if x.size:
         words += f", here from {x.min():.3g} to {x.max():.3g} with a spread of {x.std():.3g}"

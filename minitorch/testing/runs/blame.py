@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 
+from ...core.arrays import is_floating, is_inexact
 from ...core.graph import OutputNode
 from ...core.op import Op
 from ...core.registry import late
@@ -119,7 +120,7 @@ def blamed(place, what, values, lines):
     """The finding about a call that made `what` out of finite values."""
     name = name_of_op(place)
     known = [host(values[p], p.backend.backend) for p in place.parents if p is not None and p in values]
-    given = [f"{x.min():.4g} to {x.max():.4g}" for x in known if x.size and x.dtype.kind == "f"]
+    given = [f"{x.min():.4g} to {x.max():.4g}" for x in known if x.size and is_floating(x.dtype)]
     words = f"{name}() gave {what}" + (f", given {' and '.join(given)}" if given else "")
     advice = ADVICE.get(name)
     return Finding("value not finite", f"{words}: the first value in the forward pass that is not finite"
@@ -148,7 +149,7 @@ def bad_constant(place):
 def state(array, place):
     """``"NaN"`` or ``"inf"`` if an array has such elements, else ``""``."""
     x = host(array, place.backend.backend)
-    if x.dtype.kind not in "fc" or np.isfinite(x).all():
+    if not is_inexact(x.dtype) or np.isfinite(x).all():
         return ""
     return "NaN" if np.isnan(x).any() else "inf" if (x[np.isinf(x)] > 0).any() else "-inf"
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ...core.arrays import is_floating
 from .seen import Finding, rms, sample
 
 __all__ = ["RULES", "in_order"]
@@ -125,7 +126,7 @@ def batches(doctor):
 
 
 def data_range(doctor):
-    found = [b.inputs for b in batches(doctor) if b.inputs.dtype.kind == "f" and np.isfinite(b.inputs).all()]
+    found = [b.inputs for b in batches(doctor) if is_floating(b.inputs.dtype) and np.isfinite(b.inputs).all()]
     if not found or doctor.seen.passes < 5:
         return
     x = np.concatenate([f for f in found[:20] if f.shape[1] == found[0].shape[1]]).astype(float)
@@ -144,7 +145,7 @@ def data_range(doctor):
 
 
 def target_range(doctor):
-    found = [b.targets for b in batches(doctor) if b.targets is not None and b.targets.dtype.kind == "f"]
+    found = [b.targets for b in batches(doctor) if b.targets is not None and is_floating(b.targets.dtype)]
     if found and doctor.seen.passes >= 5:
         t = np.concatenate([f.ravel() for f in found]).astype(float)
         if np.isfinite(t).all() and rms(t) > 50:
@@ -155,7 +156,7 @@ def target_range(doctor):
 def labelled(doctor):
     """Batches of float inputs with a class for each."""
     return [b for b in batches(doctor) if b.targets is not None and b.targets.ndim == 1 and b.targets.dtype.kind == "i"
-            and len(b.targets) == len(b.inputs) and b.inputs.dtype.kind == "f"]
+            and len(b.targets) == len(b.inputs) and is_floating(b.inputs.dtype)]
 
 
 def one_class(doctor):
