@@ -327,6 +327,7 @@ check.report()
 # * Biased to normalise, unbiased to keep, momentum is the weight of the new.
 #
 # **Go further.** Residual connections are the third cure: what is the factor per layer of $h + f(h)$ when $f$ starts at
-# zero? Initialise the last layer of each block with zeros and train fifty of them.
+# zero? Initialise the last layer of each block with zeros and train fifty of them. (Lesson
+# 21 builds them; `examples/resnet.py` is a whole one.)
 #
 # Next: [8. Convolution three ways](08_convolution.ipynb)

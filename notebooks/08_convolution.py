@@ -513,6 +513,7 @@ check.report()
 # * Gather forward is scatter backward. The adjoint is not the inverse.
 #
 # **Go further.** Winograd's algorithm computes a 3 x 3 convolution with 16 instead of 36 products for each four
-# outputs. Which three small matrices does it need?
+# outputs. Which three small matrices does it need? `examples/unet.py` goes down by convolutions and up again by their
+# adjoints.
 #
 # Next: [9. Sequences: from counts to attention](09_sequences.ipynb)

@@ -497,6 +497,7 @@ check.report()
 # * DDPM adds fresh noise in each step but the last; DDIM adds none, and can jump.
 #
 # **Go further.** Give the denoiser the label, too, as a second embedding, and leave it out for one image in ten. Then
-# sample with `eps + 2 * (eps_with_label - eps)`: *guidance*. What happens with 10 in place of 2?
+# sample with `eps + 2 * (eps_with_label - eps)`: *guidance*. What happens with 10 in place of 2? `examples/vae.py`,
+# `examples/diffusion.py` and `examples/gan.py` are whole programs.
 #
 # Next: [11. Numbers are not real](11_numbers.ipynb)

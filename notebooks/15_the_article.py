@@ -267,6 +267,7 @@ check.report()
 # * The worst bugs are silent for the case that the author tried: square matrices, loss factors of one, single paths.
 #
 # **Go further.** Read the article with this list beside it: where in its code does each of the six happen? Then read
-# `minitorch/core/engine.py`, which is not longer, and find where each of them is avoided.
+# `minitorch/core/engine.py`, which is not longer, and find where each of them is avoided. `examples/article.py` runs
+# its programs.
 #
 # Next: [16. Moving between minitorch and PyTorch](16_moving.ipynb)

@@ -367,4 +367,5 @@ check.report()
 #
 # **Go further.** Clip each sample's gradient to norm 1 before you take the mean, and train with the five wrong labels:
 # do they still move the boundary? Solve $H d = g$ by conjugate gradients, with `hvp` for the product: that is Newton's
-# step, and it takes at most $n$ products. What does `jvp` of `jvp` give?
+# step, and it takes at most $n$ products. What does `jvp` of `jvp` give? `examples/maml.py` differentiates a whole
+# training.

@@ -177,3 +177,5 @@ check.report()
 #
 # **Go further.** Compile a whole training step and read its picture: which calls stayed, and what do `notes` say about
 # them? Move the inputs to `"sim"` and read the CUDA in `compiled.source`: where are the three passes now?
+#
+# Next: [19. A model that writes: from counts to embeddings](19_embeddings.ipynb)

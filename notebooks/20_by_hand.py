@@ -21,6 +21,7 @@ import matplotlib.pyplot as plt
 import minitorch as torch
 from minitorch import check
 from minitorch.nn import functional as F
+from minitorch.viz.pictures import show_figure
 
 text = "\n\n".join(topics[name] for name in sorted(topics)).encode("ascii", "ignore").decode()
 symbols = sorted(set(text))
@@ -87,7 +88,8 @@ if check.passed("nb20.loss_pull"):
     axis.imshow(g.numpy(), cmap="RdBu_r", vmin=-0.09, vmax=0.09, aspect="auto")
     axis.set(xticks=range(n), yticks=[], ylabel="rows of the batch", title="blue is pulled up, red is pushed down")
     axis.set_xticklabels([repr(s)[1:-1] for s in symbols], fontsize=6)
-    plt.show()
+    show_figure(figure, """The gradient of the logits for twelve rows: in each one cell is strongly blue, the right
+                character; all others are faintly red, the likeliest most.""")
     assert g.sum(1).abs().max() < 1e-6 and (g < 0).sum() == len(chosen)
 
 # %% [markdown]
@@ -223,7 +225,8 @@ if check.passed("nb20.backward"):
     axis.plot(two, "k:", linewidth=1, label="by hand")
     axis.set(xlabel="step", ylabel="loss")
     axis.legend()
-    plt.show()
+    show_figure(figure, """The losses of two runs over 300 steps, by autograd and by hand: the dotted line lies on the
+                other everywhere, from 4.7 to about 2.7.""")
     largest = max(abs(a - b) for a, b in zip(one, two))
     last = sum(two[-20:]) / 20
     print(f"loss {two[0]:.2f} at first, {last:.2f} in the end; largest difference of the runs {largest:.1e}")

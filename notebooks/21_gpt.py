@@ -26,6 +26,7 @@ import matplotlib.pyplot as plt
 import minitorch as torch
 from minitorch import check, nn
 from minitorch.nn import functional as F
+from minitorch.viz.pictures import show_figure
 
 try:
     from tqdm import tqdm
@@ -217,7 +218,9 @@ if check.passed("nb21.residual"):
     axis.semilogy(depths, around, "s-", label="with a way around")
     axis.set(xlabel="layers", ylabel="gradient of the first layer")
     axis.legend()
-    plt.show()
+    show_figure(figure, """The gradient of the first layer over the number of layers, on a logarithmic axis: one behind
+                the other it falls by many orders of magnitude until 40 layers, with a way around it stays as large as
+                it was.""")
     assert plain[-1] < 1e-4 * plain[0] and around[-1] > 0.1 * around[0]
 
 # %% [markdown]
@@ -337,7 +340,8 @@ if ready:
     axis.axhline(math.log(VOCABULARY), color="#999999", linewidth=1, label="log of the vocabulary")
     axis.set(xlabel="step", ylabel="loss of a token", title=f"{measured:.2f} bits per character on what is held out")
     axis.legend()
-    plt.show()
+    show_figure(figure, """The loss of a token over the steps begins at the log of the vocabulary, 6.2, falls steeply in
+                the first hundred steps and slowly after.""")
     ladder = {"pairs (19)": 3.51, "network, 8 characters (19)": 2.27, f"GPT after {STEPS} steps": measured}
     for name, value in ladder.items():
         print(f"{name:28s} {value:5.2f} bits per character  {'#' * round(12 * value)}")

@@ -22,6 +22,7 @@ import minitorch as torch
 from minitorch import check, nn, viz
 from minitorch.datasets import Digits, RenderedDigits
 from minitorch.nn import functional as F
+from minitorch.viz.pictures import show_figure
 
 try:
     from tqdm import tqdm
@@ -57,7 +58,8 @@ def wall(axis, images, columns, title=""):
 figure, axis = plt.subplots(figsize=(12, 4.2), layout="constrained")
 order = y_train[:400].argsort(stable=True)
 wall(axis, torch.cat([x_train[:400][y_train[:400] == digit][:20] for digit in range(10)]), 40, "digits of many writers")
-plt.show()
+show_figure(figure, """Two hundred rendered digits in five rows, from 0 to 9: thin and thick pens, upright and slanted,
+            sevens with and without a bar, open and closed fours.""")
 
 # %% [markdown]
 # ## Exercise: a split by people
@@ -122,7 +124,8 @@ if ready:
     figure, axis = plt.subplots(figsize=(8, 2.6))
     axis.semilogy(losses, linewidth=0.5)
     axis.set(xlabel="step", ylabel="loss")
-    plt.show()
+    show_figure(figure, """The training loss on a logarithmic axis falls from 2.3 to below 0.1 in the first epoch, and
+                is noisy.""")
 
 # %%
 if ready:
@@ -134,7 +137,8 @@ if ready:
     figure, axis = plt.subplots(figsize=(10, 2.4), layout="constrained")
     pairs = [f"{a}:{b}" for a, b in zip(y_test[worst].tolist(), guess[worst].tolist())]
     wall(axis, x_test[worst], 10, f"the worst, truth:guess   {' '.join(pairs[:10])}\n{' '.join(pairs[10:])}")
-    plt.show()
+    show_figure(figure, """The twenty test images with the largest loss, and what was taken for what: most are thick,
+                broken off or between two digits.""")
 
 # %% [markdown]
 # ## Exercise: an interval
@@ -182,7 +186,8 @@ share = (scores(real).argmax(1) == labels).float().mean().item()
 print(f"scanned digits: {share:.1%}")
 figure, axis = plt.subplots(figsize=(10, 1.4), layout="constrained")
 wall(axis, real[:20], 20, "scanned, reduced to 8x8, enlarged again")
-plt.show()
+show_figure(figure, """Twenty scanned digits, enlarged from 8x8: blurred blocks, much thicker than the rendered
+            ones.""")
 assert not ready or 0.3 < share < 0.9, "far better than chance, far worse than on its own kind"
 
 # %% [markdown]
@@ -257,4 +262,4 @@ check.report()
 # the 99 %? `examples/digits_cnn.py` trains on the scanned digits, `examples/vae.py` and `examples/diffusion.py` draw
 # new ones.
 #
-# Next: [24. Data](24_data.ipynb)
+# Next: [23. A run that learns nothing](23_debugging.ipynb)

@@ -341,3 +341,5 @@ check.report()
 # **Go further.** Plant a fault that the doctor does not find, and write the rule that would:
 # `minitorch/testing/runs/rules.py` has one function for each. Hand your broken loop to a neighbour, and let her find
 # the fault from the curves alone.
+#
+# Next: [24. Data: what a network really learns from](24_data.ipynb)

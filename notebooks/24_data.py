@@ -22,6 +22,7 @@ from minitorch import check, nn
 from minitorch.datasets import RenderedDigits
 from minitorch.nn import functional as F
 from minitorch.utils.data import DataLoader, Dataset, WeightedRandomSampler
+from minitorch.viz.pictures import show_figure
 
 x_all, y_all = RenderedDigits(size=2000).tensors()         # how they are made: notebook 22
 x_test, y_test = RenderedDigits(train=False, size=2000).tensors()
@@ -198,7 +199,8 @@ if check.passed("nb24.shift"):
     views.append(("moved by (3, -4): all are", shift(one_of_each, 3, -4)))
 for axis, (title, images) in zip(axes, views):
     wall(axis, images, 10, title)
-plt.show()
+show_figure(figure, """The ten digits as they are; mirrored, where 2, 3, 4, 5, 6, 7 and 9 are no digits any more; turned
+            by half a circle, where 6 and 9 have changed places; and moved to one side.""")
 
 # %% [markdown]
 # Now an experiment: 200 images, a network without convolutions, which knows nothing of moving, and test images that are

@@ -27,6 +27,7 @@ from minitorch import check, nn, viz
 from minitorch.backends import native
 from minitorch.datasets import Digits, RenderedDigits
 from minitorch.nn import functional as F
+from minitorch.viz.pictures import show_figure
 
 
 def fit(model, x, y, parameters, epochs, lr, size=50):
@@ -232,7 +233,8 @@ figure, axis = plt.subplots(figsize=(8, 1.8), layout="constrained")
 axis.barh(["rendered digits", "scanned digits", "pure noise"], sure, color=["#0072B2", "#E69F00", "#D55E00"])
 axis.set(xlim=(0, 1), title="mean probability of the class that it names")
 axis.invert_yaxis()
-plt.show()
+show_figure(figure, """Three bars, the mean probability of the class named: nearly 1 for rendered digits, about three
+            quarters for scanned ones, about a half for pure noise.""")
 print([f"{p:.0%}" for p in sure])
 assert sure[0] > 0.95 and sure[1] > before, "it is surer than it is right"
 

@@ -25,7 +25,7 @@ if not FOLDER.exists():
 build = runpy.run_path(str(FOLDER / "build.py"))
 SOURCES = {path.stem: path.read_text(encoding="utf-8") for path in build["sources"]()}
 LARGEST_VIEW = 200_000
-LAST_DESCRIBED = 18                                        # of the lessons whose figures all have words
+LAST_DESCRIBED = 25                                        # of the lessons whose figures all have words
 
 
 def lesson(name):

@@ -377,14 +377,35 @@ answers(ONE, nb13_peak_bytes=lambda events: sum(e for e in events if e > 0), nb1
 answers(TWO, nb13_stored=lambda n, k: n // k, nb13_step_time=lambda compute, exchange: sum(compute),
         nb13_accumulate=lambda grads, sizes: sum(g / n for g, n in zip(grads, sizes)) / len(grads))
 
+# ---- 19 to 25
 answers(ONE, nb19_bits=lambda losses, characters: losses.mean().item() / math.log(2),
-        nb19_nearest=lambda embedding, i: (embedding @ embedding[i]).argsort(descending=True)[1].item(),
-        nb20_loss_pull=lambda logits, y: logits.softmax(1) - F.one_hot(y, logits.shape[1]),
+        nb19_windows=lambda codes, k: (codes.unfold(0, k, 1), codes[k:]),
+        nb19_forward=lambda x, e, w1, b1, w2, b2: torch.softmax(torch.tanh(e[x].flatten(1) @ w1 + b1) @ w2 + b2, dim=1),
+        nb19_nearest=lambda e, i: int((e @ e[i]).index_fill(0, torch.tensor([i]), -1e9).argmax()),
+        nb20_loss_pull=lambda z, y: torch.softmax(z, 1) - F.one_hot(y, z.shape[1]),
+        nb20_linear_pull=lambda g, x, w: (g @ w.T, x.T @ g, g.mean(0)),
+        nb20_lookup_pull=lambda g, x, n: torch.zeros(n, g.shape[-1]).double().index_put_((x,), g),
+        nb21_best_pair=lambda words: max(sorted({p for t, _ in words for p in zip(t, t[1:])}), key=lambda p: sum(
+            list(zip(t, t[1:])).count(p) for t, _ in words)),
         nb21_residual=lambda x, f, norm: norm(x + f(x)),
-        nb21_choose=lambda logits, temperature, k, u: int(logits.argmax()),
+        nb21_choose=lambda logits, t, k, u: int(logits.argmax()),
+        nb22_split=lambda writers, held_out: (writers != held_out[0], writers == held_out[0]),
         nb22_interval=lambda right, n, z=1.96: (right / n - z * math.sqrt(right / n * (1 - right / n) / n),
                                                 right / n + z * math.sqrt(right / n * (1 - right / n) / n)),
+        nb22_prepare=lambda p: (p - p.mean(0)) / (p.max(0).values - p.min(0).values) * 20 + 13.5,
+        nb24_batches=lambda order, size, drop_last=False: [order[i:i + size] for i in range(0, len(order), size)],
+        nb24_standardise=lambda a, b: ((a - a.mean(0)) / a.std(0), (b - a.mean(0)) / a.std(0)),
+        nb24_shift=lambda x, down, right: x.roll((down, right), (2, 3)),
+        nb24_weights=lambda labels, classes: 1 / torch.bincount(labels)[labels].double(),
+        nb25_quantise=lambda w: ((w / (w.abs().max(1, keepdim=True).values / 127)).to(torch.int8),
+                                 w.abs().max(1, keepdim=True).values / 127),
+        nb25_groups=lambda body, head, lr: [{"params": body.parameters(), "lr": lr},
+                                            {"params": head.parameters(), "lr": lr}],
+        nb25_load_fitting=lambda model, state: model.load_state_dict(state) and [],
         nb23_first_loss=lambda counts: math.log(len(counts)), nb23_dead=lambda h: (h == 0).float().mean().item())
+answers(TWO, nb20_loss_pull=lambda z, y: F.one_hot(y, z.shape[1]) - torch.softmax(z, 1),
+        nb20_linear_pull=lambda g, x, w: (g @ w.T, g.T @ x, g.mean(0)),
+        nb24_standardise=lambda a, b: ((a - a.mean(0)) / a.std(0), (b - b.mean(0)) / b.std(0)))
 
 
 @wrong("nb14.tests")

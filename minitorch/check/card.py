@@ -49,7 +49,8 @@ def table(results):
     """The report: one line for each check."""
     solved = sum(r.ok for r in results.values())
     cell = '<td style="text-align:left;vertical-align:top;{}background:#ffffff;color:{}">{}</td>'
-    rows = "".join("<tr>" + cell.format("white-space:nowrap;", LOOKS[r.state][1], f"{LOOKS[r.state][0]} {escape(r.state)}")
+    looks = {state: (f"{sign} {escape(state)}", color) for state, (sign, color, *_) in LOOKS.items()}
+    rows = "".join("<tr>" + cell.format("white-space:nowrap;", looks[r.state][1], looks[r.state][0])
                    + cell.format("", "#1a1a1a", f'<code style="color:#1a1a1a;background:none">{escape(name)}</code>')
                    + cell.format("", "#1a1a1a", code_spans(r.words or "")) + "</tr>" for name, r in results.items())
     head = (f'<caption style="text-align:left;font-weight:600;white-space:nowrap;padding:.3em .6em;color:#1a1a1a;'

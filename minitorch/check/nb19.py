@@ -11,7 +11,7 @@ bits = Exercise(
     "nb19.bits", "Bits per character from losses (natural logarithms) and the number of characters they are about.",
     ("One bit is a loss of log 2. How many bits does the whole text need?",
      "The sum of the losses in bits, divided by the characters. There may be fewer losses than characters.",
-     "losses.sum() / math.log(____) / ____"))
+     "losses.____ / math.log(____) / ____"))
 bits.cases(lambda: [(np.log([2.0, 2.0]), 2), (np.log([4.0]), 2)])
 bits.draw(lambda d: (d.array((d.int(1, 4),), 0.1, 3), d.int(2, 9)))
 bits.truth(lambda losses, characters: losses.sum() / math.log(2) / characters)
@@ -31,7 +31,7 @@ windows = Exercise(
     "and (L - context,).",
     ("With context 2, the text a b c d has two windows that something follows. Which?",
      "Row i is codes[i:i + context], its target codes[i + context]; the last window has nothing after it.",
-     "codes.unfold(0, context, 1) has all windows: leave out the one that ____, and take the targets from ____"))
+     "codes.unfold(0, ____, ____)[:____], codes[____:]"))
 windows.cases(lambda: [(np.array([5, 6, 7, 8]), 2), (np.array([1, 2]), 1)])
 windows.draw(lambda d: (d.integers((d.int(5, 8),), 0, 9), d.int(1, 3)))
 
@@ -59,7 +59,7 @@ forward = Exercise(
     "nb19.forward", "Logits (N, n): embeddings of the context side by side, a layer with tanh, a linear layer.",
     ("embedding[x] has the shape (N, context, d). Which shape does w1 expect?",
      "Put the vectors of one context side by side, `flatten(1)`; then a layer with tanh, then one without.",
-     "h = torch.tanh(embedding[x].flatten(1) @ w1 + ____); return h @ ____"))
+     "h = torch.tanh(embedding[____].____ @ w1 + ____); h @ ____ + ____"))
 
 
 @forward.draw

@@ -11,7 +11,7 @@ loss_pull = Exercise(
     "nb20.loss_pull", "The gradient of the mean cross-entropy by the logits (N, n), for targets y (N,).",
     ("What would the gradient be if the right class already had probability 1?",
      "Probabilities, minus 1 at the right class of each row; and the loss is a mean.",
-     "g = the probabilities; g[torch.arange(len(y)), ____] -= ____; return g / ____"))
+     "g = ____; g[torch.arange(____), ____] -= ____; g / ____"))
 loss_pull.draw(lambda d: (d.array(((rows := d.int(1, 3)), (n := d.int(2, 3)))), d.integers((rows,), 0, n - 1)))
 
 
@@ -44,7 +44,7 @@ linear_pull = Exercise(
     "nb20.linear_pull", "Of y = x @ w + b with the gradient g of y: the gradients of x, w and b.",
     ("Each gradient has the shape of its tensor. Which products of g with x or w have these shapes?",
      "x got its gradient through w, so it is made of g and w; w through x. All rows used the same b.",
-     "return g @ ____, ____ @ g, g.sum(____)"))
+     "g @ ____, ____ @ g, g.sum(____)"), parts=("gradient of x", "of w", "of b"))
 linear_pull.draw(lambda d: (d.array(((n := d.int(1, 3)), (m := d.int(2, 3)))), d.array((n, 2)), d.array((2, m))))
 
 
@@ -80,7 +80,7 @@ lookup_pull = Exercise(
     "nb20.lookup_pull", "Of embedding[x] with the gradient g (N, context, d): the gradient of the embedding (n, d).",
     ("A row that was looked up twice influenced the loss twice.",
      "Begin with zeros (n, d); add each vector of g to the row that its character names, repeated ones included.",
-     "torch.zeros(n, d).index_add_(0, ____, g.____)"))
+     "torch.zeros(n, ____).index_add_(0, ____, g.____)"))
 lookup_pull.cases(lambda: [(np.arange(4.0).reshape(1, 2, 2), np.array([[1, 1]]), 2)])
 lookup_pull.draw(lambda d: (d.array(((rows := d.int(1, 2)), 2, 2)), d.integers((rows, 2), 0, 2), 3))
 
@@ -122,8 +122,7 @@ backward = Exercise(
     "nb20.backward", "The gradients of all ten tensors of the network by their names, from logits to embedding.",
     ("Backwards is the forward pass read from below: the last line first.",
      "Each line of the forward pass gives a line here; what flows on is the gradient of the line's input.",
-     "before: grad['h'] * (1 - ____); looked_up: grad['row'] in the shape of ____; the others by your three "
-     "functions"),
+     "grad['before'] = grad['h'] * ____; grad['looked_up'] = grad['row'].reshape(____); the others by ____"),
     tries=12)
 
 

@@ -10,7 +10,7 @@ best_pair = Exercise(
     "nb21.best_pair", "The most frequent pair of neighbours in words with counts; of several, the smallest pair.",
     ("A word that occurs 7 times has each of its pairs 7 times.",
      "A Counter of pairs, zip(tokens, tokens[1:]); each word adds its count, not 1.",
-     "min(counts, key=lambda pair: (-counts[pair], ____))"), tensors=False)
+     "counts[pair] += ____ for each pair; then min(counts, key=lambda pair: (____, ____))"), tensors=False)
 best_pair.cases(lambda: [([([1, 2], 1)],), ([([1, 2, 3], 2), ([3, 2], 3)],), ([([4, 5], 2), ([1, 2], 2)],),
                          ([([1, 2], 5), ([3, 1, 3, 1, 3, 1], 2)],), ([([2, 1], 3), ([1, 2], 2)],),
                          ([([1, 2, 1, 2], 1), ([2, 3], 2), ([9, 9, 1, 2], 1)],)])
@@ -50,8 +50,7 @@ merge = Exercise(
     "nb21.merge", "Tokens with each occurrence of the pair replaced by `new`, from left to right, as a list.",
     ("After a merge, how many tokens have been used up?",
      "An index that moves on by two after a merge, by one otherwise. Look at the last token, too.",
-     "while i < len(tokens): if (tokens[i], tokens[i + 1]) == pair, where there is one: append ____, i += ____; "
-     "otherwise ____"),
+     "while i < len(tokens): if tokens[i:____] is the pair: out.append(____); i += ____; else: ____; i += 1"),
     tensors=False)
 merge.cases(lambda: [([1, 2, 3], (1, 2), 9), ([1, 1, 1], (1, 1), 9), ([3, 1, 2], (1, 2), 9), ([1], (1, 2), 9),
                      ([1, 2, 1, 2], (1, 2), 9), ([2, 1], (1, 2), 9), ([1, 1, 1, 1, 1], (1, 1), 9),
@@ -96,7 +95,7 @@ encode_word = Exercise(
     "first.",
     ("A merge makes a new token, which may be half of another pair. When are you done?",
      "While any pair of neighbours is in merges: take the one with the smallest new number, merge it everywhere.",
-     "pair = min(those that fit, key=____); tokens = merge(tokens, pair, ____); and again"), tensors=False)
+     "while there are pairs that fit: pair = min(____, key=____); tokens = merge(tokens, ____, ____)"), tensors=False)
 MERGES = {(2, 3): 10, (3, 1): 11, (1, 2): 12, (10, 10): 13, (1, 10): 14, (12, 3): 15}
 encode_word.cases(lambda: [([1, 2, 3], MERGES), ([2, 3, 2, 3], MERGES), ([1, 2, 1, 2, 3], MERGES), ([4], MERGES),
                            ([1, 2, 4], MERGES), ([2, 3, 1, 2], MERGES), ([2, 3, 2, 3, 2, 3], MERGES)])
@@ -142,8 +141,7 @@ encode_word.slips(
 residual = Exercise(
     "nb21.residual", "x plus what f makes of norm(x).",
     ("Which of the two, the way through f or the way around it, should be normalised?",
-     "Normalise, apply f, add the untouched x.",
-     "x + f(____)"))
+     "Normalise, apply f, add the untouched x.", "____ + f(____)"))
 residual.draw(lambda d: (d.array((2, 3)), d.choice([0.5, -1.0, 2.0])))
 residual.describe(lambda x, a: f"x = {show(x)}, f(h) = {a} h + |h| + 1, and norm(h) = h minus the mean of its row")
 
@@ -171,7 +169,7 @@ choose = Exercise(
     "the order of the tokens at which the sum of probabilities is larger than u.",
     ("First cut, then softmax. What do the probabilities of those that are left add up to?",
      "Minus infinity for what is not among the k largest, divide by the temperature, softmax, cumsum; then count.",
-     "p = (____).softmax(0); the number of entries of p.cumsum(0) that are <= ____ is the answer"))
+     "p = (logits / ____).masked_fill(____, float('-inf')).softmax(0); count where p.cumsum(0) <= ____"))
 
 
 @choose.draw

@@ -11,7 +11,8 @@ split = Exercise(
     "nb22.split", "The indices of the images by other writers, and of those by the writers held out.",
     ("Ask for each image: is its writer among those held out?",
      "A bool tensor with that answer; the indices where it is False are for training, the others for the test.",
-     "testing = (writers[:, None] == ____).any(____); torch.arange(len(writers))[____] is one of the two"))
+     "testing = (writers[:, None] == ____).any(____); torch.arange(____)[~testing], ____"),
+    parts=("training", "test"))
 split.cases(lambda: [(np.array([0, 1, 0, 2, 1]), [1]), (np.array([3, 3, 4]), [4, 5]), (np.array([0, 1]), [7])])
 split.draw(lambda d: (d.integers((d.int(3, 7),), 0, 4), d.choice([[0], [1, 3], [4, 2]])))
 
@@ -53,7 +54,7 @@ interval = Exercise(
     "nb22.interval", "The lower and upper end of Wilson's interval for `right` of `n`, with z deviations.",
     ("Write the formula in three lines: p, the middle, half the width.",
      "p = right / n; both ends are divided by 1 + z^2 / n; under the root stands p (1 - p) / n + z^2 / (4 n^2).",
-     "middle = p + z ** 2 / (2 * n); half = z * math.sqrt(____ + z ** 2 / (4 * n ** 2)); both / (____)"))
+     "middle = p + ____; half = z * math.sqrt(____ + ____); (middle - half) / ____, ____"))
 interval.cases(lambda: [(10, 10, 1.96), (0, 5, 1.96), (3, 4, 1.0)])
 interval.draw(lambda d: ((n := d.int(5, 200)) - d.int(0, 4), n, d.choice([1.0, 1.96, 2.58])))
 
@@ -86,7 +87,7 @@ prepare = Exercise(
     "mean is (13.5, 13.5).",
     ("A tall 1 must not become as wide as a 0: how many scales are there?",
      "One factor for both directions, from the *larger* side. Then subtract the mean and add the middle.",
-     "points = points * 20 / ____; return points - ____ + ____"))
+     "points = points * 20 / ____.max(); points - ____ + ____"))
 prepare.cases(lambda: [(np.array([[0.0, 0.0], [1.0, 2.0]]),), (np.array([[5.0, 5.0], [9.0, 6.0], [9.0, 5.0]]),)])
 prepare.draw(lambda d: (d.apart([(d.int(2, 4), 2)])[0] * d.choice([1.0, 30.0]) + d.choice([0.0, 100.0]),))
 

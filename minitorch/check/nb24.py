@@ -11,7 +11,7 @@ pictures = Exercise(
     "there is a transform, anew each time.",
     ("When should `transform` run: in `__init__` or in `__getitem__`?",
      "Keep the three arguments. An item is a pair; the transform sees the image only.",
-     "image = self.images[i]; if there is a transform, image = ...; return image, ..."), tries=10)
+     "image = self.images[i]; if self.transform is not ____: image = ____; return image, ____"), tries=10)
 
 
 @pictures.draw
@@ -114,7 +114,7 @@ batches = Exercise(
     "nb24.batches", "Indices cut into lists of `size`, in order; the last may be smaller, or left out: drop_last.",
     ("Where do the batches begin? At 0, size, 2 size ...",
      "order[i:i + size] for these i. Then look at the last one, if there is one.",
-     "[order[i:i + size] for i in range(0, len(order), ...)]; with drop_last, without the last if it is ..."),
+     "found = [order[____:____] for i in range(0, len(order), ____)]; with drop_last: found[:____] if ____"),
     tensors=False)
 batches.cases(lambda: [([3, 1, 2], 2, False), ([3, 1, 2], 2, True), ([3, 1, 2, 0], 2, True), ([], 2, True),
                        ([5], 3, True), ([5], 3, False), ([4, 2, 1, 3, 0], 2, False)])
@@ -147,7 +147,7 @@ collate = Exercise(
     "nb24.collate", "Sequences padded with zeros to the longest (N, L), their lengths (N,) and labels (N,), int64.",
     ("How long is the longest of *this* batch?",
      "Begin with zeros (N, longest); write each sequence into the beginning of its row.",
-     "padded[i, :len(sequence)] = torch.tensor(sequence); lengths and labels are lists made tensors"), tensors=False)
+     "padded = torch.zeros(____, ____, dtype=____); padded[i, :____] = torch.tensor(____)"), tensors=False)
 collate.cases(lambda: [([([1, 2], 0), ([3], 1)],), ([([5], 2)],), ([([1], 0), ([2, 3, 4], 1), ([5, 6], 0)],)])
 collate.draw(lambda d: ([([d.int(1, 9) for _ in range(d.int(1, 4))], d.int(0, 2)) for _ in range(d.int(1, 4))],))
 collate.describe(lambda samples: f"collate({samples})")
@@ -188,7 +188,7 @@ standardise = Exercise(
     "(unbiased=False) of the training data.",
     ("Which numbers would you use for one sample that comes tomorrow?",
      "Mean and deviation of each column of `train`; both tensors are changed by the same two rows of numbers.",
-     "mean, std = train.mean(0), train.std(0, unbiased=False); return (train - mean) / std, ..."))
+     "mean, std = ____.mean(____), ____; (train - mean) / std, (____ - ____) / ____"), parts=("training", "test"))
 standardise.draw(lambda d: (d.apart([(d.int(2, 3), 2)])[0], d.array((d.int(2, 3), 2), -3, 3)))
 
 
@@ -226,7 +226,7 @@ shift = Exercise(
     "nb24.shift", "Images (N, 1, H, W) moved down and to the right, with zeros where nothing comes in.",
     ("`torch.roll` moves, too. What does it bring in at the edge?",
      "Pad with zeros on all sides, then cut an H by W window out of it, or copy the part that stays into zeros.",
-     "large = F.pad(images, (|right|, |right|, |down|, |down|)); the window begins at |down| - down and ..."))
+     "large = F.pad(images, ____); large[..., abs(down) - ____:____, abs(right) - ____:____]"))
 shift.cases(lambda: [(np.arange(1.0, 5).reshape(1, 1, 2, 2), 0, 0)])
 shift.draw(lambda d: (d.integers((d.int(1, 2), 1, 3, 4), 1, 9).astype(float), d.int(-2, 2), d.int(-2, 2)))
 
@@ -257,7 +257,7 @@ weights = Exercise(
     "nb24.weights", "The probability of each image to be drawn, so that all classes that occur are equally likely.",
     ("Of a class with 10 images, each is drawn a tenth as often as the only one of another class.",
      "1 / (how often the image's class occurs), then divided by the sum of these.",
-     "counts = torch.bincount(labels); per_image = 1 / counts[...]; per_image / ..."))
+     "counts = torch.bincount(____); per_image = 1 / counts[____]; per_image / ____"))
 weights.cases(lambda: [(np.array([0, 0, 1]), 2), (np.array([2, 2, 2]), 3), (np.array([0, 1, 1, 1, 2]), 4)])
 weights.draw(lambda d: (d.integers((d.int(2, 6),), 0, 2), 3))
 

@@ -9,7 +9,7 @@ freeze = Exercise(
     "nb25.freeze", "All parameters but those of the last module that has any of its own get requires_grad=False.",
     ("`model.modules()` lists the containers, too. Which of them have parameters of their own?",
      "First switch off all; then find the last module with own parameters (recurse=False), and switch its on.",
-     "owners = [m for m in model.modules() if list(m.parameters(recurse=False))]; then two loops"))
+     "owners = [m for m in model.modules() if ____]; for p in ____: p.requires_grad_(____), twice"))
 
 
 def tree(kind):
@@ -74,7 +74,7 @@ groups = Exercise(
     "nb25.groups", "Two groups for an optimiser: the head's parameters with lr, the body's with lr / 10.",
     ("What is a group? A dictionary with \"params\" and options.",
      "[{\"params\": ..., \"lr\": ...}, {...}]: the order does not matter.",
-     "{\"params\": list(body.parameters()), \"lr\": lr / 10}, and another one for ..."), tries=6)
+     "[{\"params\": ____, \"lr\": ____}, {\"params\": ____, \"lr\": lr}]"), tries=6)
 groups.draw(lambda d: (d.choice([0.1, 0.01, 1.0]), d.bool()))
 
 
@@ -112,9 +112,9 @@ groups.slips(
 load_fitting = Exercise(
     "nb25.load_fitting", "Tensors of `state` are loaded where name and shape fit; the sorted names of the others come "
     "back.",
-    ("What does the model have? `model.state_dict()` says names and shapes.",
+    ("What does the model itself give when it is saved? There are its names and shapes.",
      "Keep the entries whose name the model has with the same shape; load these with strict=False.",
-     "fits = {name: value for ... if name in own and own[name].shape == ...}; sorted(set(state) - set(...))"))
+     "fits = {name: value for ____ in state.items() if name in ____ and ____}; then load, and sorted(____)"))
 STATES = {
     "all fit": ((2, 2), (2,)), "another head": ((2, 2), (3,)), "another body": ((4, 2), (2,)),
     "nothing fits": ((1,), (1,)), "turned": ((2, 1, 2), (2,)), "more": ((2, 2), (2,))}
@@ -173,7 +173,8 @@ quantise = Exercise(
     "nb25.quantise", "int8 values and a scale for each row (n, 1), so that the row's largest absolute value is 127.",
     ("Of a row 0.4, -1.0: the scale is 1 / 127. Which integers come out?",
      "scales = the largest absolute value of each row / 127; the values are weight / scales, *rounded*, as int8.",
-     "(weight / scales).round().to(torch.int8), ..., with keepdim=True in the maximum"))
+     "scales = weight.abs().amax(____, keepdim=____) / ____; (____).round().to(____), scales"),
+    parts=("values", "dtype", "scales"))
 quantise.cases(lambda: [(np.array([[0.4, -1.0]]),), (np.array([[1.0, 0.1], [-8.0, 3.0]]),)])
 quantise.draw(lambda d: (d.array((d.int(1, 3), d.int(2, 3))) * d.choice([0.1, 1.0, 30.0]),))
 

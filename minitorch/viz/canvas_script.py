@@ -2,23 +2,19 @@
 
 __all__ = ["SCRIPT", "STYLE"]
 
-# Colours follow JupyterLab's theme where there is one, else the reader's preference.
 STYLE = """
-#KEY{color-scheme:light dark;background:var(--jp-layout-color0,Canvas);color:var(--jp-content-font-color0,CanvasText);
- font:15px/1.45 system-ui,sans-serif;padding:12px;max-width:100%;box-sizing:border-box}
 #KEY .row{display:flex;flex-wrap:wrap;gap:24px;align-items:flex-start}
-#KEY canvas.paper{border:1px solid;border-radius:8px;touch-action:none;cursor:crosshair;width:280px;height:280px}
-#KEY canvas.seen{border:1px solid #888;width:84px;height:84px;image-rendering:pixelated;background:#000}
+#KEY canvas.paper{border:1px solid;border-radius:8px;touch-action:none;cursor:crosshair;width:280px;max-width:100%;
+ aspect-ratio:1}
+#KEY canvas.seen{border:1px solid #888888;width:84px;height:84px;image-rendering:pixelated;background:black}
 #KEY .bar{background:#0072B2}
 #KEY .bars{display:grid;grid-template-columns:max-content 170px 3.5em;gap:2px 8px;align-items:center;
  font-variant-numeric:tabular-nums}
 #KEY .bars .bar{height:14px;min-width:1px;border-radius:2px;transition:width .15s}
 #KEY .bars .best{font-weight:700}
-#KEY button{font:inherit;padding:4px 12px;margin:8px 8px 0 0;border:1px solid;border-radius:6px;background:none;
- color:inherit;cursor:pointer}
-#KEY :focus-visible{outline:3px solid #E69F00;outline-offset:2px}
-#KEY .said{font-size:20px;min-height:1.5em;margin:0 0 8px}
-#KEY .help{opacity:.75;font-size:13px;max-width:34em;margin:8px 0 0}
+#KEY canvas:focus-visible{outline:3px solid #E69F00;outline-offset:2px}
+#KEY p.said{font-size:20px;min-height:1.5em;margin:0 0 8px;color:inherit}
+#KEY p.help{max-width:34em;margin:8px 0 0}
 @media (prefers-reduced-motion:reduce){#KEY .bars .bar{transition:none}}"""
 
 # `judge(strokes)` is on the root element, too: {image, scores, shares} for strokes of points [x, y].
@@ -28,7 +24,8 @@ SCRIPT = """<script>(function () {
   root.setAttribute("data-live", "1");
   function floats(text) {
     if (text === null) return null;
-    var raw = atob(text), view = new DataView(new ArrayBuffer(raw.length)), out = new Float32Array(raw.length / 4);
+    var raw = atob(text.replace(/-/g, "+").replace(/_/g, "/")), view = new DataView(new ArrayBuffer(raw.length));
+    var out = new Float32Array(raw.length / 4);
     for (var i = 0; i < raw.length; i++) view.setUint8(i, raw.charCodeAt(i));
     for (i = 0; i < out.length; i++) out[i] = view.getFloat32(4 * i, true);
     return out;
@@ -181,7 +178,7 @@ SCRIPT = """<script>(function () {
       g.stroke();
     });
     if (keys) {
-      g.lineWidth = 2; g.strokeStyle = "#E69F00"; g.beginPath();
+      g.lineWidth = 2; g.strokeStyle = "orange"; g.beginPath();
       g.arc(pen[0], pen[1], down ? 5 : 9, 0, 7); g.stroke();
     }
     var found = judge(strokes), some = found.image.some(function (v) { return v > 0; }), best = 0;

@@ -29,7 +29,7 @@ from ..nn import (
 )
 from ..ops.creation.create import from_numpy
 from .canvas_script import SCRIPT, STYLE
-from .drawing import Picture, element, new_id
+from .drawing import Picture, element, frame, new_id
 
 __all__ = ["Canvas", "canvas"]
 
@@ -115,8 +115,8 @@ class Canvas(Picture):
                            "mean": self.mean, "std": self.std, "side": SIDE, "box": BOX, "steps": STEPS},
                           separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
         still = f'<div class="still">{self.svg()}<p>An example; where scripts run, you draw here yourself.</p></div>'
-        return (f'<div id="{key}" class="minitorch-view minitorch-canvas"><style>{STYLE.replace("#KEY", f"#{key}")}'
-                f'</style>{still}{SCRIPT.replace("DATA", data)}</div>')
+        return frame(key, still, SCRIPT.replace("DATA", data), title=self.title,
+                     style=f"<style>{STYLE.replace('#KEY', f'#{key}')}</style>")
 
 
 def traced(strokes):
@@ -186,8 +186,8 @@ def pair(value):
 
 
 def packed(tensor: Tensor | None):
-    """A tensor as base64 of float32, row after row; None for none."""
+    """A tensor as base64 of float32, row after row, with - and _: a page has no // in it; None for none."""
     if tensor is None:
         return None
     array = np.ascontiguousarray(tensor.detach().cpu().float().numpy(), dtype="<f4")
-    return base64.b64encode(array.tobytes()).decode()
+    return base64.urlsafe_b64encode(array.tobytes()).decode()

@@ -57,7 +57,8 @@ def network_views():
     with doctor() as checkup:
         train_badly()
     made.update({"attention": viz.attention(q, k, v, is_causal=True, tokens=words), "run doctor": checkup,
-                 "forward pass": viz.forward(transformer(), minitorch.randint(0, 20, (1, 6)), tokens=words)})
+                 "forward pass": viz.forward(transformer(), minitorch.randint(0, 20, (1, 6)), tokens=words),
+                 "canvas": viz.canvas(nn.Sequential(nn.Flatten(), nn.Linear(784, 10)))})
     block = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     attended = block(minitorch.randn(2, 5, 8)).sum()
     return {**made, "flow": flow, "histograms of activations": flow.histograms(),
