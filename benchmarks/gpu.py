@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 from .supervised import Lines, supervise, work_through
@@ -39,7 +40,13 @@ def compile_ahead(arch):
     from minitorch.backends.cuda.runtime.compile import compile_source
 
     from . import dry
+    from .gpu_groups import items_of
     codes = dry.codes_of_programme()
+    with dry.launches() as found:
+        for item in items_of("smoke", options(["--device", "dry"])).values():
+            with suppress(Exception):                      # the results are nonsense: only launches count
+                item()
+    codes = list(dict.fromkeys([*codes, *[launch.code for launch in found]]))
     for i, code in enumerate(codes, 1):
         path = compile_source(code.source, code.macros, code.arch if code.arch != "90" else arch, "cubin")
         print(f"{i} of {len(codes)}: {code.entry}, {path}", flush=True)

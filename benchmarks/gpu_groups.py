@@ -203,7 +203,9 @@ def rate(s, row):
     elif row.ceiling == "180 Tflop/s":                     # what the design asks of attention at least
         found["of_ceiling"] = found["rate"] / 180e12
     elif len(took) > 1:                                    # else there is no ratio
-        found["ceiling"] = found["ceiling"] if "library" in took else f"PyTorch's {row.name}"
+        if "library" not in took:
+            found["ceiling"] = "PyTorch" + (f", TF32 {'on' if 'tf32' in row.name else 'off'}"
+                                            if re.search("float32|tf32", row.name) else "")
         found["of_ceiling"] = took.get("PyTorch", took.get("library")) / took["ours"]
     else:
         found["ceiling"] = found["ceiling"] if row.ceiling == "product" and not s.simulated else "not measured"

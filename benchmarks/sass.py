@@ -140,7 +140,7 @@ def main_part(instructions, labels):
     def work(part):
         kinds, is_loop = mix(part), part.what == "loop"
         floats = kinds["float"] + kinds["double"]
-        return (kinds["tensor"], floats if is_loop and kinds["shared"] else 0,
+        return (kinds["tensor"] if is_loop else 0, floats if is_loop and kinds["shared"] else 0,
                 max([i.bytes for i in part.instructions], default=0), is_loop, part.bytes + floats)
     return max(parts, key=work)
 

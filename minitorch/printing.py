@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
-from xml.sax.saxutils import quoteattr as quote
 
 import numpy as np
 
@@ -497,7 +496,7 @@ def _tables(array: Any, options: PrintOptions) -> list[str]:
     styles, legend = _shading(shown.reshape(-1)) if shaded else ([""] * len(texts), "")
     short = [_two_decimals(text.strip(), value) for text, value in zip(texts, shown.reshape(-1).tolist(), strict=True)]
     values = [
-        f"<td{style}{f' title={quote(text.strip())}' if text.strip() != word else ''}>{escape(word)}</td>"
+        f"<td{style}{_hover(text.strip(), word)}>{escape(word)}</td>"
         for text, style, word in zip(texts, styles, short, strict=True)
     ]
 
@@ -508,6 +507,11 @@ def _tables(array: Any, options: PrintOptions) -> list[str]:
     if len(places) < total:
         tables.insert(SLICES, f"<div>... {total - len(places):,} more matrices ...</div>")
     return [*tables, legend]
+
+
+def _hover(text: str, shown: str) -> str:
+    """The attribute that tells the whole text under the pointer, where less is shown."""
+    return f' title="{escape(text)}"' if text != shown else ""
 
 
 def _two_decimals(text: str, value: Any) -> str:

@@ -143,6 +143,46 @@ def test_an_array_that_a_function_keeps_makes_no_plan():
     assert device.shadow is not shadow
 
 
+def test_what_a_machine_learns_later_is_not_for_recorders():
+    machine = device.machine
+    recorder = plans.Recorder(machine)
+    assert recorder.kind == machine.kind and recorder == machine and hash(recorder) == hash(machine)
+    for name in ("lasting", "handle", "start", "synchronize", "view", "begin_capture"):
+        with pytest.raises(plans.Unplannable):
+            getattr(recorder, name)()
+    assert not hasattr(recorder, "__array_interface__")
+
+
+def test_many_arrays_of_one_call_have_a_plan_or_none():
+    """Addresses within structs are found, too: those of the pieces of a concatenation."""
+    for n in (3, 40, plans.MOST_ARRAYS + 3):
+        pieces = [array(2, 3, seed=k) for k in range(n)]
+        expected = np.concatenate([device.to_host(x) for x in pieces])
+        for _ in range(3):
+            assert np.array_equal(device.to_host(device.cat(*pieces, dim=0)), expected)
+        pieces = pieces[::-1]
+        assert np.array_equal(device.to_host(device.cat(*pieces, dim=0)), np.concatenate(
+            [device.to_host(x) for x in pieces]))
+
+
+def test_products_by_tensor_maps_are_made_for_each_address(monkeypatch):
+    from minitorch.backends.cuda.ops import product
+    monkeypatch.setattr(product, "multiprocessors", lambda machine: 1)
+    product.plan.cache_clear()
+    half, rng = minitorch.bfloat16.np, np.random.default_rng(0)
+    if product.capability(device.machine) != 90:
+        pytest.skip("needs a kernel with tensor maps")
+    try:
+        a, b, c = [device.from_host(rng.integers(-2, 3, (128, 128)).astype(half)) for _ in range(3)]
+        run_until_planned(device.matmul, a, b)
+        found = device.to_host(device.matmul(b, c)).astype("f4")
+        np.testing.assert_array_equal(found, (device.to_host(b).astype("f4") @ device.to_host(c).astype("f4")
+                                              ).astype(half).astype("f4"))
+    finally:
+        product.plan.cache_clear()
+        device.plans.clear()
+
+
 def test_layers_see_what_is_within_a_call():
     x, told = array(3, 4), []
     run_until_planned(device.addcmul, x, x, x)

@@ -24,24 +24,36 @@ def test_sort(n, largest):
     same_in_every_order(compute, got)
 
 
-def summed(x):
-    """Running sums by blocks of one warp, so that few elements make many tiles."""
+def scanned(x, op=cumulative.SUM):
+    """Running values, and indices of extremes, by blocks of one warp, so that few elements make many tiles."""
     tiles = -(-x.size // cumulative.RUN)
-    words = tiles + -(-tiles // 32) + -(-tiles // 1024)
+    words = (tiles + -(-tiles // 32) + -(-tiles // 1024)) * cumulative.pieces(op, x.dtype)
     out, room = device.empty(x.shape, x.dtype), device.xp.zeros((1 + words,), np.uint64)
-    cumulative.ROWS(device.machine, tiles, 32, out, None, put(x), room, x.size, tiles, words, OP=cumulative.SUM,
-                    VECTOR=4, PUT=4, WARPS=1)
-    return device.to_host(out)
+    indices = None if op == cumulative.SUM else device.empty(x.shape, np.int64)
+    cumulative.ROWS(device.machine, tiles, 32, out, indices, put(x), room, x.size, tiles, words, OP=op, VECTOR=4, PUT=4,
+                    WARPS=1)
+    last = device.to_host(room)[1 + words - (-(-tiles // 1024) + 1) * cumulative.pieces(op, x.dtype)]
+    assert tiles % 32 == 0 or not last, "a group of which not all tiles are there has told a total"
+    return device.to_host(out) if indices is None else device.to_host(indices)
 
 
 def test_groups_of_tiles():
     """Groups of 32 tiles tell their totals, and supergroups of 32 groups; no order of blocks changes a digit."""
     ones = np.ones(1030 * cumulative.RUN, "f4")
-    np.testing.assert_array_equal(summed(ones), np.arange(1, ones.size + 1))
+    np.testing.assert_array_equal(scanned(ones), np.arange(1, ones.size + 1))
     x = rng.normal(size=70 * cumulative.RUN + 4).astype("f4")
-    found = summed(x)
+    found = scanned(x)
     close(found, x.astype("f8").cumsum(), 2.0**-24 * 40 * abs(x).astype("f8").cumsum())
-    same_in_every_order(lambda: [summed(x)], [found])
+    same_in_every_order(lambda: [scanned(x)], [found])
+
+
+def test_the_last_of_equal_extremes_in_earlier_groups():
+    x = np.zeros(66 * cumulative.RUN, "f4")
+    peaks = [7, 3 * cumulative.RUN + 5, 40 * cumulative.RUN + 9]
+    x[peaks] = 1
+    places = np.arange(x.size)
+    wanted = np.where(places < 7, places, np.array(peaks)[np.maximum(np.searchsorted(peaks, places, "right") - 1, 0)])
+    np.testing.assert_array_equal(scanned(x, cumulative.MAXIMUM), wanted)
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("cummax", "f4"), ("cumsum", "i8"), ("cumprod", "f4")])

@@ -36,9 +36,14 @@ def test_launches_of_a_step(machine, name, count):
     assert launches.launches_of(machine, launches.STEPS[name](minitorch)).total() == count
 
 
-@pytest.mark.parametrize("name", [n for n in launches.OPS if n not in ("batch_norm", "cross_entropy")])
-def test_an_op_is_one_launch(machine, name):
-    assert launches.launches_of(machine, launches.OPS[name][0](minitorch)).total() == 1
+# One launch for all other ops of the list: a convolution turns images and weights to channels last, cross entropy adds
+# up in a second launch, batch norm moves its running statistics by arithmetic on arrays.
+SEVERAL = {"conv2d": 3, "cross_entropy": 2, "batch_norm": 10}
+
+
+@pytest.mark.parametrize("name", list(launches.OPS))
+def test_launches_of_an_op(machine, name):
+    assert launches.launches_of(machine, launches.OPS[name][0](minitorch)).total() == SEVERAL.get(name, 1)
 
 
 def test_a_planned_call_asks_for_no_python_of_its_kernel(machine, monkeypatch):

@@ -1,10 +1,11 @@
 """The run doctor names planted faults, is silent about healthy runs, costs little and changes nothing."""
 
+import threading
 import warnings
 
 import numpy as np
 import pytest
-from doctor_cases import FAULTS, HEALTHY, blobs, examine, loop, mlp
+from doctor_cases import FAULTS, HEALTHY, blobs, dropped, examine, loop, mlp
 from view_checks import check
 
 import minitorch as torch
@@ -166,3 +167,107 @@ def test_the_report_is_a_view(tmp_path):
     check(Checkup(patient))
     check(Checkup(examine(HEALTHY["without_modules"])))
     assert "nothing was seen" in Checkup(doctor()).svg()
+
+
+# ------------------------------------------------------------------ what else may run inside
+def scaled():
+    """Loss scaling that overflows at first: steps are left out then."""
+    net, (x, t) = mlp(), blobs()
+    optimizer, scaler = torch.optim.SGD(net.parameters(), lr=0.1), torch.amp.GradScaler("cpu", init_scale=2.0 ** 40)
+    for _ in range(30):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = F.cross_entropy(net(x), t)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def transformed():
+    w, (x, t) = torch.zeros(8, 4), blobs()
+    for _ in range(8):
+        w = w - 0.1 * torch.func.grad(lambda w: F.cross_entropy(x @ w, t))(w)
+        torch.func.vmap(torch.func.grad(lambda w, x, t: F.cross_entropy((x @ w)[None], t[None])), (None, 0, 0))(
+            w, x[:4], t[:4])
+    net = mlp()
+    torch.func.jvp(net, (x,), (x,))
+
+
+def penalised():
+    net, (x, t) = mlp(), blobs()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(12):
+        optimizer.zero_grad()
+        points = x.clone().requires_grad_()
+        loss = F.cross_entropy(net(points), t)
+        slope, = torch.autograd.grad(loss, points, create_graph=True)
+        (loss + slope.pow(2).sum()).backward()
+        optimizer.step()
+
+
+def recomputed():
+    net, (x, t) = dropped(), blobs()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for reentrant in [False, True] * 6:
+        optimizer.zero_grad()
+        F.cross_entropy(torch.utils.checkpoint.checkpoint(net, x.requires_grad_(), use_reentrant=reentrant),
+                        t).backward()
+        optimizer.step()
+
+
+def sparse():
+    net = nn.Sequential(nn.Embedding(30, 8, sparse=True), nn.Flatten())
+    loop(net, (torch.randint(0, 30, (64, 2)), torch.randint(0, 16, (64,))),
+         optimizer=torch.optim.SGD(net.parameters(), lr=0.1), steps=12)
+
+
+def complex_numbers():
+    w = torch.randn(4, dtype=torch.complex64, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    for _ in range(12):
+        optimizer.zero_grad()
+        (w.abs() ** 2).sum().backward()
+        optimizer.step()
+
+
+def without_values():
+    loop(mlp().to("meta"), (torch.zeros(256, 8, device="meta"), torch.zeros(256, dtype=torch.long, device="meta")),
+         steps=4)
+
+
+def in_threads():
+    threads = [threading.Thread(target=loop, args=(mlp(),), kwargs=dict(steps=8)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    loop(mlp(), steps=8)
+
+
+@pytest.mark.parametrize("run", [scaled, transformed, penalised, recomputed, sparse, complex_numbers, without_values,
+                                 in_threads], ids=lambda f: f.__name__)
+def test_no_alarm_and_no_error_in(run):
+    torch.manual_seed(0)
+    assert examine(run).findings == []
+
+
+def test_doctors_nest():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with doctor() as one, doctor(every=3) as other:
+            loop(mlp(), steps=12)
+    assert one.seen.steps == other.seen.steps == 12 and not one.findings and not other.findings
+
+
+def test_functions_of_the_users_own_are_named():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+    found = examine(lambda: loop(mlp(), loss=lambda y, t: F.cross_entropy(Square.apply(y * 1e30) * y, t), steps=3))
+    assert "Square() gave inf" in found.findings[0].text

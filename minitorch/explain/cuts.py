@@ -9,8 +9,8 @@ from .callers import is_ours
 __all__ = ["cut_in_words"]
 
 # Calls after which nothing leads back; a name, a bracket and a dot before them keep words in comments and strings out.
-CUTS = re.compile(r"[\w)\]]\.(detach_?|item|tolist|numpy|data|argmax|argmin|argsort)\b|\b(no_grad|inference_mode)\("
-                  r"|\btorch\.(tensor|argmax|argmin)\(|\bset_grad_enabled\(False|[\w)\]] (?:[<>]=?|[=!]=) ")
+CUTS = (r"[\w)\]]\.(detach_?|item|tolist|numpy|data|argmax|argmin|argsort)\b|\b(no_grad|inference_mode)\("
+        r"|\btorch\.(tensor|argmax|argmin)\(|\bset_grad_enabled\(False|[\w)\]] (?:[<>]=?|[=!]=) ")
 
 
 def cut_in_words(tensor):
@@ -33,7 +33,7 @@ def lines_above(frame, name):
     first = 1 if code.co_name == "<module>" else code.co_firstlineno
     for number in range(frame.f_lineno, max(first, frame.f_lineno - 100) - 1, -1):
         line = linecache.getline(code.co_filename, number, frame.f_globals).strip()
-        match = CUTS.search(line.split("#")[0])
+        match = re.search(CUTS, line.split("#")[0])
         if match and not line.startswith(("if ", "while ", "assert ", "print(", "for ")):
             found.append((number, line if len(line) < 90 else line[:90].rsplit(" ", 1)[0] + " ..."))
     if name:                                               # those that make this very tensor come first

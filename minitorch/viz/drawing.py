@@ -117,7 +117,7 @@ overflow-x:auto;max-width:100%%;box-sizing:border-box;border:1px solid #e4e4e0;b
 %(k)s tr,%(k)s tbody tr:nth-child(odd),%(k)s tbody tr:hover{background:none}
 %(k)s td,%(k)s th{padding:3px 14px 3px 0;text-align:left;white-space:pre-wrap;background:none;color:#1b1b1b;
 border:none;border-bottom:1px solid #e4e4e0;vertical-align:top;max-width:none}
-%(k)s td:first-child{white-space:pre}
+%(k)s td:first-child:not(:only-child){white-space:pre}
 %(k)s th{font:600 11px system-ui,sans-serif;color:#6b6b6b;border-bottom-color:#bbbbbb;white-space:nowrap}
 %(k)s button{font:inherit;color:#1b1b1b;background:#fafaf8;border:1px solid #bbbbbb;border-radius:7px;padding:3px 10px;
 margin:0 4px 4px 0;cursor:pointer;min-height:28px}

@@ -257,7 +257,7 @@ SHADES = ("#f2f2f2", "#cfe3f2", "#8fbfe0", "#3f8fc4", "#0072B2", "#01304d")     
 
 
 class Histograms(Picture):
-    """Histograms of magnitudes over the steps, one strip for each layer; zero is at the bottom, dark is many."""
+    """Histograms of magnitudes over the steps, a strip for each layer: zero at the bottom, strong where many are."""
 
     title = "Magnitudes over the steps"
 
@@ -304,7 +304,7 @@ class Histograms(Picture):
             parts.append(text(10, y + 10, f"and {len(self.flow.layers) - len(shown)} more layers", 11, "start", FAINT))
             y += 18
         (low, high), _ = self.ends()
-        words = f"steps from left to right; {low} at the bottom, {high} or more on top; dark: many"
+        words = f"steps from left to right; {low} at the bottom, {high} or more on top; strong colour: many"
         parts.append(text(150, y + 8, words, 10, "start", FAINT))
         return drawing.svg_root(width, y + 16, f"Magnitudes of {self.of}", self.text(), *parts)
 

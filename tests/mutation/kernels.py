@@ -28,6 +28,8 @@ RESULTS, EXPLAINED = HERE / "kernel_results.json", HERE / "kernels_explained.jso
 SEED, LINES_EACH = 17, 60
 # The files of tests that run what is in a source, those that say most first.
 TESTS = {
+    "async.cuh": "matmul", "few_rows.cu": "embedding", "lookback.cuh": "cumulative embedding",
+    "patches.cuh": "convolve", "quick.cuh": "normal optim",
     "attention.cu": "attention", "attention_mma.cuh": "attention", "attention_rows.cuh": "attention",
     "attention_simt.cuh": "attention", "channels.cu": "normalise row_barriers", "combine.cu": "matmul convolve",
     "common.cuh": "elementwise reduce matmul", "convolve.cu": "convolve", "convolve_mma.cu": "convolve",

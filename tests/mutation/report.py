@@ -36,6 +36,7 @@ KERNELS = """
 `tests/mutation/kernels.py` does the same with the `.cu` and `.cuh` files: a comparison, an operator, a constant, two
 arguments, a statement (barriers and fences too), and runs the tests of the kernels in that file on the simulator.
 **{killed} of {real} are noticed ({percent:.1f} %)**; {equivalent} more make no difference, {invalid} did not compile.
+The last run tried {tried}; of the sources as they are now the seed picks {planned}.
 `tests/test_mutation_kernels.py` runs a sample with the suite.
 
 ```
@@ -64,13 +65,12 @@ def kernel_section():
     total, killed, equivalent = kernel_counts()
     real = max(1, total - equivalent)
     yield KERNELS.format(killed=killed, real=real, percent=100 * killed / real, equivalent=equivalent,
-                         invalid=len(kernel_rows()) - total)
+                         invalid=len(kernel_rows()) - total, tried=len(kernel_rows()), planned=len(kernels.chosen()))
     for verdict, title in (("unnoticed", "Unnoticed in kernels"), ("equivalent", "No difference in kernels")):
-        yield f"\n### {title}\n\n"
-        for row in kernel_rows():
-            if row["verdict"] != "invalid" and fate(row, kernel_reasons()) == verdict:
-                reason = kernel_reasons().get(row["name"], ["", "not explained yet"])[1]
-                yield f"- {row['name']}: {reason}\n"
+        found = [row["name"] for row in kernel_rows()
+                 if row["verdict"] != "invalid" and fate(row, kernel_reasons()) == verdict]
+        yield from [f"\n### {title}\n\n"] if found else ()
+        yield from (f"- {name}: {kernel_reasons().get(name, ['', 'not explained yet'])[1]}\n" for name in found)
 
 
 def rows():

@@ -8,7 +8,8 @@ class SimulatorError(RuntimeError):
 
 
 class OutOfBounds(SimulatorError):
-    """An access outside every allocation, past the end of shared memory, or through a null pointer."""
+    """An access outside every allocation, past the end of shared memory, through a null pointer or an index that
+    overflowed its 32 bits."""
 
 
 class Misaligned(SimulatorError):

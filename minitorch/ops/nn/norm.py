@@ -214,7 +214,7 @@ def update_running(running, value, momentum, name):
                                "modules_(model), or use a GroupNorm.")
         momentum = float(momentum)                         # a NumPy float64 would make the products float64
         running.array *= 1 - momentum
-        running.array += (momentum * value).astype(running.array.dtype)
+        running.array += (momentum * value).astype(running.array.dtype, copy=False)
         bump_version(running, name)
 
 

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 
+from ...core.graph import OutputNode
 from ...core.op import Op
 from ...core.registry import late
 from ...explain.callers import is_ours
@@ -153,4 +154,7 @@ def state(array, place):
 
 
 def name_of_op(place):
-    return place.op.name if isinstance(place.op, Op) else type(place).__name__
+    """The name of the call at a place; of an output of several, that of its call."""
+    if isinstance(place, OutputNode):
+        place = place.parents[0]
+    return place.op.name if isinstance(place.op, Op) else getattr(place.op, "__name__", type(place).__name__)

@@ -1,10 +1,11 @@
 """Records of a watched run, in plain numbers: losses, layers, updates, inputs. `rules` reads them, viz draws them."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["Batch", "Finding", "Layer", "Seen", "Update", "Watched", "host", "rms", "sample"]
+__all__ = ["Batch", "Finding", "Layer", "Seen", "Update", "Watched", "host", "rms", "sample", "squares"]
 
 MOST = 4096                                                # elements of an array that are looked at
 
@@ -96,7 +97,12 @@ def sample(array, backend, most=MOST):
     return host(flat[::max(flat.shape[0] // most, 1)] if flat.shape[0] > most else flat, backend)
 
 
-def rms(x):
-    """The root mean square, computed in float64."""
+def squares(x):
+    """The sum of the squares of the magnitudes, in float64."""
     with np.errstate(all="ignore"):
-        return float(np.sqrt(np.mean(np.square(x, dtype=np.float64)))) if x.size else 0.0
+        return float(np.sum(np.square(abs(x), dtype=np.float64)))
+
+
+def rms(x):
+    """The root mean square of the magnitudes."""
+    return math.sqrt(squares(x) / x.size) if x.size else 0.0

@@ -2,6 +2,7 @@
 
 import math
 import sys
+import threading
 import time
 import warnings
 import weakref
@@ -12,6 +13,7 @@ import numpy as np
 from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ...core import graph
+from ...core.grad_mode import grad_mode
 from ...core.op import Op
 from ...core.registry import late
 from ...core.tensor import Tensor
@@ -22,7 +24,7 @@ from ...optim.optimizer import register_optimizer_step_post_hook, register_optim
 from .blame import Lines, first_bad, suspects, user_line
 from .calls import LOOKS
 from .rules import RULES, in_order
-from .seen import Finding, Layer, Seen, Update, Watched, host, rms, sample
+from .seen import Finding, Layer, Seen, Update, Watched, host, rms, sample, squares
 
 __all__ = ["doctor"]
 
@@ -70,6 +72,7 @@ class doctor(NodeHook):
         self.got, self.cut, self.makes = set(), {}, {}     # ids: parameters with a gradient; without; optimisers of
         self.last, self.results, self.stack, self.stale = None, {}, [], {}
         self.first, self.eval_line, self.eval_seen, self.reached = {}, "", None, False
+        self.pending, self.before, self.thread = None, {}, 0
         self.began = self.spent = self.usual = 0.0
 
     @property
@@ -82,6 +85,7 @@ class doctor(NodeHook):
         self.handles = [register_optimizer_step_pre_hook(self.before_step),
                         register_optimizer_step_post_hook(self.after_step)]
         add_node_hook(self)
+        self.thread = threading.get_ident()                # what others do is not watched
         self.began = time.perf_counter()
         self.begin()
         return self
@@ -158,6 +162,8 @@ class doctor(NodeHook):
 
     # -- modules -----------------------------------------------------------------------------------------------
     def before_module(self, module, args):
+        if threading.get_ident() != self.thread:
+            return
         if not self.stack and module not in self.roots:
             self.meet(module)
         self.stack.append(module)
@@ -167,7 +173,7 @@ class doctor(NodeHook):
         self.roots[root] = {m: path for path, m in root.named_modules()}
         self.names.update((id(p), name) for name, p in root.named_parameters())
         for p in root.parameters():
-            if p.array.size:
+            if p.array.size and is_plain(p):
                 self.first.setdefault(id(p), (p, sample(p.array, p.backend).copy()))
         self.handles += [m.register_forward_pre_hook(partial(self.mood, root))
                          for m in root.modules() if isinstance(m, MOODY)]
@@ -194,10 +200,12 @@ class doctor(NodeHook):
         return any(id(p) in self.owned for p in root.parameters())
 
     def after_module(self, module, args, output):
+        if threading.get_ident() != self.thread:
+            return
         if self.stack:
             self.stack.pop()
         out = output[0] if isinstance(output, (tuple, list)) and output else output
-        if not isinstance(out, Tensor) or not out.needs_grad or self.now is None:
+        if not isinstance(out, Tensor) or not out.needs_grad or self.now is None or not is_plain(out):
             return
         if not module._modules:
             names = self.roots.get(self.stack[0] if self.stack else module, {})
@@ -210,7 +218,7 @@ class doctor(NodeHook):
 
     def look_at_batch(self, args, out):
         """The outermost module was called in a recorded pass: keep its inputs, and see whether outputs differ."""
-        x = next((a for a in args if isinstance(a, Tensor) and a.array.ndim), None)
+        x = next((a for a in args if isinstance(a, Tensor) and a.array.ndim and is_plain(a)), None)
         if x is None or not x.array.size or x.shape[0] < 2:
             return
         kept = host(x.array[:256].reshape(min(x.shape[0], 256), -1)[:, :MOST_FEATURES], x.backend)
@@ -226,8 +234,10 @@ class doctor(NodeHook):
         if self.now is None:
             self.last = result
             return
+        if threading.get_ident() != self.thread:
+            return
         self.lines.note(node, sys._getframe(2))
-        if isinstance(result, tuple):
+        if isinstance(result, tuple) or not is_plain(result):
             return
         self.last, self.results[id(node)] = result, result.array
         look = LOOKS.get(node.op.name) if isinstance(node.op, Op) else None
@@ -245,6 +255,8 @@ class doctor(NodeHook):
     # -- backward passes -----------------------------------------------------------------------------------------
     def backward(self, run):
         """A pass is about to begin, to add to gradients: those that a step has used should be gone, or zero."""
+        if threading.get_ident() != self.thread or grad_mode.batches:
+            return run()
         inner = run
         while getattr(inner.func, "__func__", None) is not None:
             inner = inner.args[0]                          # other hooks around the engine's pass
@@ -252,6 +264,7 @@ class doctor(NodeHook):
         if adds and self.optimizers and (self.now is not None or self.seen.steps < EARLY or self.stale):
             self.look_at_used()
         self.seen.passes += 1
+        self.pending = None
         loss = self.note_loss(root)
         if self.now is not None:
             self.lines.remember(root)
@@ -289,7 +302,7 @@ class doctor(NodeHook):
     def look_at_used(self):
         """Before a pass: which optimisers have used the gradients that it adds to? The next step of these tells."""
         for optimizer, pairs in self.optimizers.items():
-            left = [g for p, g in pairs if p._grad is g]
+            left = [g for p, g in pairs if p._grad is g and is_plain(g)]
             if left and any(bool((g.array != 0).any()) for g in left[:3]):
                 self.stale[id(optimizer)] = self.lines.here()
             elif pairs:                                    # they are gone, or zero
@@ -313,21 +326,20 @@ class doctor(NodeHook):
         if self.now is None:
             grad = next((p._grad for p in reversed(self.owned.values()) if p._grad is not None), None)
             if grad is None or not isinstance(grad.array, np.ndarray) or not grad.array.size or (
-                    math.isfinite(grad.array.item(0)) and math.isfinite(grad.array.item(-1))):
+                    math.isfinite(abs(grad.array.item(0))) and math.isfinite(abs(grad.array.item(-1)))):
                 return
         else:
             parameters = self.parameters()
             self.got.update(map(id, parameters))
-            total = sum(float(np.sum(np.square(sample(p._grad.array, p.backend), dtype=np.float64)))
-                        for p in parameters if p._grad.array.strides is not None)
+            total = sum(squares(sample(p._grad.array, p.backend)) for p in parameters if is_plain(p._grad))
             self.now.norm = math.sqrt(total) if math.isfinite(total) else None
             if self.now.norm is not None:
                 return
         if not self.has("not finite"):
             found = suspects(root, self.lines)
             words, where = found[0] if found else ("a derivative overflows", "")
-            self.add(Finding("gradient not finite", f"the loss is {loss:.4g} but its gradient is not finite: {words}",
-                             where))
+            self.pending = Finding("gradient not finite", f"the loss is {loss:.4g} but its gradient is not finite: "
+                                   f"{words}", where)
 
     def has(self, words):
         return any(words in f.kind for f in self.findings)
@@ -338,12 +350,15 @@ class doctor(NodeHook):
     # -- steps of optimisers -----------------------------------------------------------------------------------
     def before_step(self, optimizer, args, kwargs):
         self.before = {}
-        if self.now is not None:
-            pairs = [(p, sample(p.array, p.backend).copy()) for p in parameters_of(optimizer) if p.array.size]
+        if self.now is not None and threading.get_ident() == self.thread:
+            pairs = [(p, sample(p.array, p.backend).copy()) for p in parameters_of(optimizer)
+                     if p.array.size and is_plain(p)]
             self.before = {id(p): (p, old) for p, old in pairs}
 
     def after_step(self, optimizer, args, kwargs):
-        if self.now is not None or self.seen.steps < EARLY or self.eval_seen is not None or self.stale:
+        if threading.get_ident() != self.thread:
+            return
+        if self.now is not None or self.seen.steps < EARLY or self.eval_seen is not None or self.stale or self.pending:
             parameters = parameters_of(optimizer)
             pairs = [(p, p._grad) for p in parameters if p._grad is not None]
             if optimizer not in self.optimizers:
@@ -367,11 +382,13 @@ class doctor(NodeHook):
 
     def look_at_step(self, optimizer, parameters, pairs):
         """What may be wrong with any step."""
+        if self.pending is not None:                       # a GradScaler leaves such a step out
+            self.add(self.pending)
         kind, stale = type(optimizer).__name__, self.stale.pop(id(optimizer), None)
         if stale:
             self.add(Finding("missing zero_grad", f"backward() adds to gradients that {kind}.step() has used: call "
                              f"optimizer.zero_grad() after each step", stale))
-        nothing = all(not g.array.any() for _, g in pairs) if self.now is not None or not pairs else False
+        nothing = (self.now is not None or not pairs) and all(is_plain(g) and not g.array.any() for _, g in pairs)
         if nothing and self.reached and (pairs and self.now is not None and self.now.norm or not pairs and self.got):
             self.add(Finding("gradients cleared too early", f"{kind}.step() found no gradients, although backward() "
                              f"had made some: call zero_grad() before backward() or after step(), not between them",
@@ -395,11 +412,11 @@ class doctor(NodeHook):
         """How far a step has moved each parameter, beside its size; and what clipping has left of the gradients."""
         total = 0.0
         for p, g in pairs:
-            if id(p) not in self.before or g.array.strides is None:
+            if id(p) not in self.before or not is_plain(g):
                 continue
             old, new = self.before[id(p)][1], sample(p.array, p.backend)
             grad, size = sample(g.array, p.backend), rms(old)
-            total += float(np.sum(np.square(grad, dtype=np.float64)))
+            total += squares(grad)
             ratio = rms(new - old) / size if size else math.nan
             self.now.updates.append(Update(self.names.get(id(p), f"parameter {len(self.now.updates)}"), p.array.ndim,
                                            size, rms(grad), ratio))
@@ -441,6 +458,13 @@ def called_by_checkpoint(frame):
             return True
         frame = frame.f_back
     return False
+
+
+def is_plain(tensor):
+    """Whether a tensor has dense values that may be read: not in a `vmap`, and not of several ranks."""
+    backend = tensor.backend
+    return not backend.depth and backend.together is None and backend.device.type != "meta" and (
+        tensor.array.strides is not None)
 
 
 def note_gradient(layer, g):

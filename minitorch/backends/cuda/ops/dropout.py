@@ -22,8 +22,8 @@ def dropout(F, input, *, place, p):
     again = F.plans.get(key)
     if again is None:
         grid, numbers = -(-out.nbytes // BLOCK_BYTES), (dropped - 1, scale, key[-1])
-        given = out, input, out.size, place.seed, place.offset, state, *numbers
-        function, values = DROP.checked(F.machine, given, {})
+        arguments = out, input, out.size, place.seed, place.offset, state, *numbers
+        function, values = DROP.checked(F.machine, arguments, {})
         F.machine.launch(function, (grid,), (256,), values, 0)
         if F.keeps_plans:
             F.plans[key] = Repeated(F.machine, function, (grid,), (256,), values, fixed=len(numbers))

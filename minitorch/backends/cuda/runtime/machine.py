@@ -197,7 +197,7 @@ class Real(Machine):
         self.arch = self.device.compute_capability
         self.stream = self.cupy.cuda.get_current_stream
         self.opted_in = {}                                 # kernel -> bytes of dynamic shared memory above 48 KiB
-        if self.cupy.cuda.runtime.getDeviceCount() == 1:   # else the current device must be looked at first
+        if self.cupy.cuda.runtime.getDeviceCount() == 1:   # no other device can be the current one
             self.start = self.cupy.cuda.driver.launchKernel
 
     def allocate(self, nbytes):
@@ -225,6 +225,9 @@ class Real(Machine):
     extra = staticmethod(words_for_driver)
 
     def queue(self):
+        if self.current() != self.index:                   # each device has a current stream
+            with self.device:
+                return self.stream().ptr
         return self.stream().ptr
 
     def handle(self, function, shared):
@@ -233,7 +236,10 @@ class Real(Machine):
             return function.kernel.ptr
 
     def start(self, *arguments):
-        with self.device:
+        if self.current() != self.index:
+            with self.device:
+                self.cupy.cuda.driver.launchKernel(*arguments)
+        else:
             self.cupy.cuda.driver.launchKernel(*arguments)
 
     def opt_in(self, function, shared):

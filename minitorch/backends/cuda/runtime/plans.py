@@ -55,9 +55,11 @@ class Recorder:
         self.steps, self.made = [], []
 
     def __getattr__(self, name):
-        if name not in OF_REAL:                            # nothing that would reach the device
+        if name in OF_REAL:
+            return getattr(self.real, name)
+        if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.real, name)
+        raise Unplannable(f"the machine's {name}, which may reach the device")
 
     def __eq__(self, other):
         return other is self or other is self.real         # what is known of the machine holds for its recorder
