@@ -23,10 +23,11 @@ def loss():
 
 
 def graph():
-    """The graph after its backward pass."""
+    """The graph after its backward pass; made before it, so that it follows the gradients of computed values."""
     y, names = loss()
+    drawn = viz.graph(y, params=names)
     y.backward()
-    return viz.graph(y, params=names)
+    return drawn
 
 
 def replay():

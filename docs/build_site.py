@@ -21,9 +21,9 @@ from minitorch.check.notebook import solved, student, to_ipynb
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDES = {
-    "Understand": "architecture kernels compile native performance differences_from_pytorch",
+    "Understand": "architecture kernels kernel_estimates gpu compile native performance differences_from_pytorch",
     "Use": "programs vision distributions distributed sparse nested complex forward_mode vmap fx randomness",
-    "Teach": "teaching projects lesson_gpt",
+    "Teach": "teaching projects browser lesson_gpt",
     "Develop": "mutants",
 }
 SETTINGS = {
