@@ -23,11 +23,11 @@ def loss():
 
 
 def graph():
-    """The graph after its backward pass; made before it, so that it follows the gradients of computed values."""
+    """The graph after its backward pass; drawn before it too, so that the values of constants are known."""
     y, names = loss()
-    drawn = viz.graph(y, params=names)
+    viz.graph(y, params=names)
     y.backward()
-    return drawn
+    return viz.graph(y, params=names)
 
 
 def replay():
