@@ -12,7 +12,30 @@ from ..ops.creation.create import from_numpy
 from .vision import VisionDataset
 
 
-class Digits(VisionDataset):
+class DigitImages(VisionDataset):
+    """The base of sets of digits that are in memory: ``data``, uint8 (N, H, W) up to `brightest`, and ``targets``."""
+
+    classes = [str(digit) for digit in range(10)]
+    brightest = 255
+    data: Tensor
+    targets: Tensor
+
+    def tensors(self) -> tuple[Tensor, Tensor]:
+        """All images as float32 (N, 1, H, W) with values 0 to 1, and the labels: ready for a `TensorDataset`."""
+        return self.data.unsqueeze(1).to(float32) / self.brightest, self.targets
+
+    def __getitem__(self, index: int):
+        return self._item(self.data.array[index], self.targets.array[index])
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.classes)}
+
+
+class Digits(DigitImages):
     """The UCI handwritten digits (E. Alpaydin and C. Kaynak, CC BY 4.0): 8x8 images of 0 to 9. Nothing is downloaded.
 
     root, download: taken as by the other data sets, and not used.
@@ -27,7 +50,7 @@ class Digits(VisionDataset):
     (1442, 355)
     """
 
-    classes = [str(digit) for digit in range(10)]
+    brightest = 16
 
     def __init__(
         self,
@@ -46,20 +69,6 @@ class Digits(VisionDataset):
             images, labels = images[chosen], labels[chosen]
         self.data = from_numpy(images)
         self.targets = from_numpy(labels.astype(np.int64))
-
-    def tensors(self) -> tuple[Tensor, Tensor]:
-        """All images as float32 (N, 1, 8, 8) with values 0 to 1, and the labels: ready for a `TensorDataset`."""
-        return self.data.unsqueeze(1).to(float32) / 16, self.targets
-
-    def __getitem__(self, index: int):
-        return self._item(self.data.array[index], self.targets.array[index])
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    @property
-    def class_to_idx(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.classes)}
 
     def extra_repr(self) -> str:
         return "Split: " + ("All" if self.train is None else "Train" if self.train else "Test")

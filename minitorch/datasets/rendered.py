@@ -10,18 +10,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..core.dtypes import float32
-from ..core.tensor import Tensor
 from ..ops.creation.create import from_numpy
+from .digits import DigitImages
 from .strokes import POINTS, paths
-from .vision import VisionDataset
 
 SIDE, BOX = 28, 20.0            # pixels of an image, and of the box that a digit fills, as in MNIST
 WRITERS = {True: range(400), False: range(400, 600)}
 SIZES = {True: 20_000, False: 10_000}
 
 
-class RenderedDigits(VisionDataset):
+class RenderedDigits(DigitImages):
     """Rendered digits in MNIST's format: 28x28, 0 to 255, white on black, 20 pixels high, centred by their mass.
 
     root, download: taken as by the other data sets, and not used: the images are made when the object is.
@@ -45,8 +43,6 @@ class RenderedDigits(VisionDataset):
     >>> digits.data.shape, sorted(digits.targets.tolist()) == sorted(2 * list(range(10)))
     (torch.Size([20, 28, 28]), True)
     """
-
-    classes = [str(digit) for digit in range(10)]
 
     def __init__(
         self,
@@ -75,20 +71,6 @@ class RenderedDigits(VisionDataset):
             images[chosen] = drawn(labels[chosen], writers[chosen], hands, rng, tilt)
         self.data, self.targets = from_numpy(images), from_numpy(labels.astype(np.int64))
         self.writers = from_numpy(writers.astype(np.int64))
-
-    def tensors(self) -> tuple[Tensor, Tensor]:
-        """All images as float32 (N, 1, 28, 28) with values 0 to 1, and the labels: ready for a `TensorDataset`."""
-        return self.data.unsqueeze(1).to(float32) / 255, self.targets
-
-    def __getitem__(self, index: int):
-        return self._item(self.data.array[index], self.targets.array[index])
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    @property
-    def class_to_idx(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.classes)}
 
     def extra_repr(self) -> str:
         return f"Split: {'Train' if self.train else 'Test'}"
