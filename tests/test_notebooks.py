@@ -119,6 +119,7 @@ def test_figures_have_words(name):
 def test_a_figure_in_words():
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
+    plt.close("all")                                       # what another test left open
     _, axes = plt.subplots(1, 2)
     page = pictures.Picture(pictures.drawn(axes[0].figure, 40), 'two "empty" frames')
     assert 'alt="two &quot;empty&quot; frames"' in page._repr_html_() and page._repr_png_()[:4] == b"\x89PNG"

@@ -29,6 +29,7 @@ OTHER_WORDS = {
     "backends/cuda/arrays/namespace.py": "NumPy's functions, which an array module has",
     "backends/cuda/arrays/reduce.py": "NumPy's ufuncs, whose `reduce` it has",
     "backends/cuda/ops/product.py": "activations that a product's kernel can end with",
+    "backends/sim/flow.py": "instructions of PTX",
     "backends/sim/opcodes.py": "instructions of PTX",
     "backends/sim/opcodes_memory.py": "instructions of PTX",
     "backends/sim/translate.py": "instructions of PTX",

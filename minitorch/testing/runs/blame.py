@@ -15,15 +15,30 @@ from .seen import Finding, host
 
 __all__ = ["Lines", "first_bad", "suspects", "user_line"]
 
-# Hints by what was computed: where an infinite value or NaN comes from, and what to write instead.
-ADVICE = {"log": "log of 0 or less: add a small number, or use log_softmax, logsigmoid or log1p",
-          "div": "a division by 0: add a small number to the divisor", "reciprocal": "a division by 0",
-          "exp": "exp overflows above 88 in float32: subtract the maximum first, or use softmax and logsumexp",
-          "sqrt": "the root of a negative number", "pow": "a power that overflows, or the root of a negative number"}
-STEEP = {"sqrt": "sqrt at 0 has an infinite slope: add a small number inside", "norm": "a norm at 0 has no slope",
-         "linalg_vector_norm": "a norm at 0 has no slope: add a small number", "pow": "a root at 0 is infinitely steep",
-         "acos": "acos at 1 is infinitely steep", "asin": "asin at 1 is infinitely steep",
-         "log": "log near 0 is very steep", "div": "a division by nearly 0", "rsqrt": "rsqrt at 0"}
+ADVICE: dict = {}               # name of a call: where an infinite value or NaN comes from, and what to write instead
+STEEP: dict = {}                # name of a call: where its slope is not finite
+
+
+def advise(name, value=None, slope=None):
+    """Enter what is said of a call whose value, or whose slope, is not finite."""
+    if value is not None:
+        ADVICE[name] = value
+    if slope is not None:
+        STEEP[name] = slope
+
+
+advise("log", "log of 0 or less: add a small number, or use log_softmax, logsigmoid or log1p",
+       "log near 0 is very steep")
+advise("div", "a division by 0: add a small number to the divisor", "a division by nearly 0")
+advise("reciprocal", "a division by 0")
+advise("exp", "exp overflows above 88 in float32: subtract the maximum first, or use softmax and logsumexp")
+advise("sqrt", "the root of a negative number", "sqrt at 0 has an infinite slope: add a small number inside")
+advise("pow", "a power that overflows, or the root of a negative number", "a root at 0 is infinitely steep")
+advise("norm", slope="a norm at 0 has no slope")
+advise("linalg_vector_norm", slope="a norm at 0 has no slope: add a small number")
+advise("acos", slope="acos at 1 is infinitely steep")
+advise("asin", slope="asin at 1 is infinitely steep")
+advise("rsqrt", slope="rsqrt at 0")
 
 
 def user_line(frame):

@@ -12,16 +12,27 @@ def warn(doctor, node, kind, text):
     doctor.add(Finding(kind, text, doctor.lines.where(node)))
 
 
+LOOKS: dict = {}                                           # name of a call: the function that looks at it
+
+
+def looks_at(name):
+    """Enter a function that looks at each call of that name: ``look(doctor, node, out)``."""
+    def enter(function):
+        LOOKS[name] = function
+        return function
+    return enter
+
+
 def saved(node, name):
     """What a node keeps under `name`, None if it does not."""
     return dict(zip(node.op.saved_fields, node.saved or ())).get(name)
 
 
 def op_before(node):
-    """The name of the call that made the first input, "" if none did; calls that only reshape are passed."""
+    """The name of the call that made the first input, "" if none did; views are passed."""
     place = node.parents[0]
     while place is not None and place.parents and isinstance(place.op, Op):
-        if place.op.name not in ("reshape", "squeeze", "unsqueeze", "transpose", "permute", "view", "flatten", "clone"):
+        if not place.op.view:
             return place.op.name
         place = place.parents[0]
     return ""
@@ -36,6 +47,7 @@ def scores_of(doctor, node):
     return np.moveaxis(x, 1, -1) if x.ndim > 2 else x
 
 
+@looks_at("cross_entropy")
 def look_at_cross_entropy(doctor, node, out):
     x = scores_of(doctor, node)
     if x is None:
@@ -55,6 +67,7 @@ def look_at_cross_entropy(doctor, node, out):
     note_targets(doctor, node, saved(node, "target"))
 
 
+@looks_at("nll_loss")
 def look_at_nll(doctor, node, out):
     x = scores_of(doctor, node)
     if x is not None and bool((x >= 0).all()) and x.any():
@@ -63,6 +76,8 @@ def look_at_nll(doctor, node, out):
     note_targets(doctor, node, saved(node, "target"))
 
 
+@looks_at("binary_cross_entropy")
+@looks_at("binary_cross_entropy_with_logits")
 def look_at_binary(doctor, node, out):
     x, target = scores_of(doctor, node), saved(node, "target")
     if x is not None and op_before(node) in ("sigmoid", "softmax") and node.op.name.endswith("with_logits"):
@@ -76,10 +91,14 @@ def look_at_binary(doctor, node, out):
     note_targets(doctor, node, target)
 
 
+@looks_at("mse_loss")
+@looks_at("smooth_l1_loss")
+@looks_at("l1_loss")
 def look_at_distance(doctor, node, out):
     note_targets(doctor, node, saved(node, "target"))
 
 
+@looks_at("sub")
 def look_at_difference(doctor, node, out):
     """A column minus a row, both as long as the batch."""
     shapes = [None if p is None else tuple(p.shape) for p in node.parents]
@@ -101,6 +120,7 @@ def note_targets(doctor, node, target):
         batch.targets = (host(target[:256], backend).copy() if target.ndim == 1 else sample(target, backend).copy())
 
 
+@looks_at("relu")
 def look_at_relu(doctor, node, out):
     """Which units of a ReLU are above 0 for some sample; channels are units, too."""
     if out.ndim < 2 or not out.size:
@@ -113,6 +133,8 @@ def look_at_relu(doctor, node, out):
     found[1] += 1
 
 
+@looks_at("softmax")
+@looks_at("log_softmax")
 def look_at_softmax(doctor, node, out):
     batch, dim = doctor.now.batch.inputs, saved(node, "dim")
     rows = len(batch) if batch is not None else 0
@@ -121,9 +143,3 @@ def look_at_softmax(doctor, node, out):
     if out.ndim == 2 and dim in (0, -2) and rows == out.shape[0] > 1:
         warn(doctor, node, "softmax over the batch", f"softmax(dim={dim}) of {list(out.shape)} sums to 1 over the "
              f"batch: the classes are the last dimension, write dim=-1")
-
-
-LOOKS = {"cross_entropy": look_at_cross_entropy, "nll_loss": look_at_nll, "binary_cross_entropy": look_at_binary,
-         "binary_cross_entropy_with_logits": look_at_binary, "mse_loss": look_at_distance,
-         "smooth_l1_loss": look_at_distance, "l1_loss": look_at_distance, "sub": look_at_difference,
-         "relu": look_at_relu, "softmax": look_at_softmax, "log_softmax": look_at_softmax}
