@@ -130,6 +130,9 @@ class Lab:
         for theme, name in THEMES.items():
             self.do("apputils:change-theme", theme=name)
             time.sleep(1.5)
+            self.browser.execute_script("document.querySelectorAll('.jp-WindowedPanel-outer, .jp-Notebook')"
+                                        ".forEach(e => { e.scrollTop = 0; })")
+            time.sleep(0.5)
             self.browser.save_screenshot(str(target.with_name(f"{target.name}-{theme}.png")))
 
     def close(self):
