@@ -85,18 +85,18 @@ class Lab:
         self.server.terminate()
         self.server.wait(20)
 
-    def do(self, command, **arguments):
-        """Run a command of JupyterLab's to its end."""
-        done = self.browser.execute_async_script(
-            "const [command, given, end] = arguments;"
-            "window.jupyterapp.commands.execute(command, given).then(() => end(null), e => end(String(e)));",
-            command, arguments)
-        if done is not None:
-            raise RuntimeError(f"{command}: {done}")
+    def do(self, command, limit=60, **arguments):
+        """Run a command of JupyterLab's to its end, for at most `limit` seconds."""
+        self.browser.execute_script(
+            "const [command, given] = arguments; window.ended = null;"
+            "window.jupyterapp.commands.execute(command, given).then("
+            "() => { window.ended = 'well'; }, e => { window.ended = String(e); });", command, arguments)
+        self.until("return window.ended !== null", limit)
+        if (end := self.browser.execute_script("return window.ended")) != "well":
+            raise RuntimeError(f"{command}: {end}")
 
     def run(self, name, limit):
         """Open a notebook, run it and save it; the errors found, as words."""
-        self.browser.set_script_timeout(limit)
         self.browser.set_window_size(WIDTH, 1000)
         self.browser.get(f"http://127.0.0.1:{self.port}/lab/tree/{name}?reset")
         self.until("return !!(window.jupyterapp && window.jupyterapp.shell.currentWidget"
@@ -104,7 +104,7 @@ class Lab:
                    " && window.jupyterapp.shell.currentWidget.content.widgets)", 60)
         self.until("const s = window.jupyterapp.shell.currentWidget.sessionContext.session;"
                    "return !!(s && s.kernel && s.kernel.status === 'idle')", 60)
-        self.do("notebook:run-all-cells")
+        self.do("notebook:run-all-cells", limit)
         self.do("docmanager:save")
         return errors_in(self.folder / name) + self.console()
 
@@ -112,7 +112,7 @@ class Lab:
         end = time.monotonic() + limit
         while not self.browser.execute_script(script):
             if time.monotonic() > end:
-                raise TimeoutError(f"JupyterLab was not ready after {limit} s")
+                raise TimeoutError(f"JupyterLab did not get there in {limit} s: {script}")
             time.sleep(0.3)
 
     def console(self):
