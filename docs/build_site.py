@@ -101,11 +101,24 @@ def gather_lessons(folder, run):
         book = json.loads(to_ipynb(student(text)))
         if run:
             print(f"running {source.name}", flush=True)
-            with_outputs(book, json.loads(to_ipynb(solved(text))))
+            with_outputs(book, to_ipynb(solved(text)))
+        for cell in book["cells"]:
+            if cell["cell_type"] == "markdown":
+                cell["source"] = with_formulas("".join(cell["source"]))
         (folder / "lessons" / f"{source.stem}.ipynb").write_text(json.dumps(book), encoding="utf-8")
         head = title_of("".join(book["cells"][0]["source"]), source.stem)
         chapter.append({head: f"lessons/{source.stem}.ipynb"})
     return {"Lessons": chapter}
+
+
+def with_formulas(text):
+    """A text whose formulas, between dollars, are MathML, which browsers draw themselves; code is left alone."""
+    from latex2mathml.converter import convert
+
+    def formula(found):
+        code, display, inline = found.groups()
+        return code or convert(display or inline, display="block" if display else "inline")
+    return re.sub(r"(```.*?```|`[^`]*`)|\$\$(.+?)\$\$|\$([^$\n]+?)\$", formula, text, flags=re.DOTALL)
 
 
 def with_outputs(book, answered):
@@ -113,7 +126,7 @@ def with_outputs(book, answered):
     import nbformat
     from nbclient import NotebookClient
 
-    done = nbformat.from_dict(answered)
+    done = nbformat.reads(answered, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         NotebookClient(done, timeout=900, resources={"metadata": {"path": folder}}).execute()
     for cell, ran in zip(book["cells"], done.cells, strict=True):
