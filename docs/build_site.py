@@ -149,7 +149,7 @@ def build(target, lessons="run"):
         plugins = ["search"]
         if lessons != "none":
             navigation.insert(1, gather_lessons(folder, lessons == "run"))
-            plugins.append({"mkdocs-jupyter": {"include_source": True, "execute": False}})
+            plugins.append({"mkdocs-jupyter": {"include_source": True, "execute": False, "cache": False}})
         config = Path(staging) / "mkdocs.yml"              # JSON is YAML, too
         config.write_text(json.dumps({**SETTINGS, "docs_dir": "pages", "nav": navigation, "plugins": plugins}))
         build_pages(load_config(str(config), site_dir=str(Path(target).resolve())))

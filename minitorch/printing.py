@@ -421,7 +421,6 @@ def _grad_fn_name(tensor: Any) -> str:
 SIDE = 10  # of a dimension of more than 2 * SIDE items, this many are shown at each end
 SLICES = 2  # of more than 2 * SLICES matrices, this many are shown at each end
 COUNTED = 1 << 20  # tensors with more elements are shown without minimum, mean and maximum
-# Ends of the two colour ramps, told apart with every kind of colour blindness; black on them has a contrast above 7:1.
 
 
 def tensor_html(tensor: Any, *, default_dtype: Any = None) -> str | None:

@@ -58,6 +58,7 @@ def themed(selector, markup):
 
 
 # ------------------------------------------------------------------ heat maps
+# Ends of the two colour ramps, told apart with every kind of colour blindness; black on them has a contrast above 7:1.
 BELOW_ZERO, ABOVE_ZERO = (253, 174, 97), (107, 174, 214)   # of full strength; white is 0
 FINEST = 160                                               # points along a side: larger matrices are averaged
 

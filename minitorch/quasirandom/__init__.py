@@ -19,7 +19,7 @@ from ..random.generator import Generator
 
 __all__ = ["SobolEngine"]
 
-cat, zeros = FUNCTIONS["", "cat"].call, FUNCTIONS["", "zeros"].call
+zeros = FUNCTIONS["", "zeros"].call
 BITS = 30
 
 

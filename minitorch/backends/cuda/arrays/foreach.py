@@ -65,7 +65,7 @@ class Step:
             self.runs += [self.run(dtype, members[k:k + most], params, states) for k in range(0, len(members), most)]
 
     def run(self, dtype, members, params, states):
-        """What the steps of some parameters have in common: their dtype, which they are, chunks, all addresses but
+        """The part that all steps of some parameters share: their dtype, their numbers, chunks, all addresses but
         those of the gradients. The arrays are kept, since nothing else may lie at their addresses."""
         n, record = len(members), np.zeros((), ADDRESSES)
         own = [[column[i] for i in members] for column in (params, params, *states)]

@@ -12,7 +12,7 @@ from .supported import indexable, slices
 
 FEW_ROWS = Kernel("few_rows.cu", "sum_into_few_rows",
                   "T* out, const T* values, const U* index, i64 n, i64 columns, i64 ignored")
-FEW = 1 << 17              # rows times indices, each pair of which it compares; and so not more than so many rows
+FEW = 1 << 17              # pairs of a row and an index, which it compares one by one; so at most this many rows
 
 
 @kernel("embedding", when=lambda F, input, weight, **attrs: weight.ndim == 2 and indexable(weight, input), halves=True)

@@ -180,7 +180,7 @@ class Machine:
         raise NotImplementedError
 
     def lasting(self, function, *args):
-        """What ``function(*args)`` returns, arrays that keep their values: not of the memory of a graph that is being
+        """The result of ``function(*args)``, arrays that keep their values: not of the memory of a graph that is being
         captured, which its runs overwrite, but kept by it. For caches, which may forget them while the graph lives."""
         if self.capture is None:
             return function(*args)

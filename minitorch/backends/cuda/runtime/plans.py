@@ -37,7 +37,7 @@ recording = threading.RLock()                              # shadows have one re
 
 
 class Unplannable(Exception):
-    """What was asked of a recorder cannot be part of a plan."""
+    """A request to a recorder that cannot be part of a plan."""
 
 
 # ---- recording ---------------------------------------------------------------------------------------------
