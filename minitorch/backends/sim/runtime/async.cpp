@@ -121,7 +121,7 @@ extern "C" void sim_mbarrier_init(u32 address, u32 count, u32 site) {
     u64 v = 0;
     sim_access(sim_shared + address, 8, SIM_STORE, &v, site);
   }
-  mine->mbarriers[address] = MBarrier{count, count, 0, 0, {}, {}, {}, {}, current->index | my_rank << 10, order_.now++};
+  mine->mbarriers[address] = MBarrier{count, count, 0, 0, {}, {}, {}, {}, current->id(), order_.now++};
 }
 extern "C" void sim_mbarrier_invalidate(u32 address, u32) { mine->mbarriers.erase(address); }
 extern "C" u64 sim_mbarrier_arrive(u32 address, u32 count, u32 expected, bool drop, bool wide, u32 site) {
@@ -325,7 +325,7 @@ extern "C" void sim_store_async(u32 to, const void* value, u32 bytes, u32 mbarri
   memcpy(c.data, value, bytes);
   start_copy(c, 0);
 }
-static bool complete_in(u32 rank, const Copy& c) {  // whether all is well
+static void complete_in(u32 rank, const Copy& c) {
   char* shared = shared_of(rank);
   if (c.from || c.immediate)
     memcpy(shared + c.to, c.immediate ? c.data : c.from, c.bytes);
@@ -345,7 +345,7 @@ static bool complete_in(u32 rank, const Copy& c) {  // whether all is well
     report(ended ? Kind::race : Kind::uninitialised, c.site,
            ended ? "race: a copy comes to a block of the cluster that has ended" : "the mbarrier of a bulk copy is gone");
     failed = true;
-    return false;
+    return;
   }
   MBarrier& b = at->second;
   b.bytes -= c.bytes;
@@ -353,14 +353,13 @@ static bool complete_in(u32 rank, const Copy& c) {  // whether all is well
   if (cluster) note_remote(rank, copier_of(rank), time, c.site);
   end_phase(b);
   progress++;
-  return true;
 }
 bool async_step() {
   if (mine->copies.empty()) return false;
   Copy c = mine->copies.front();
   mine->copies.erase(mine->copies.begin());
-  for (u32 rank = 0; rank < RANKS; rank++)
-    if (c.blocks >> rank & 1 && !complete_in(rank, c)) return false;
+  for (u32 rank = 0; rank < RANKS && !failed; rank++)
+    if (c.blocks >> rank & 1) complete_in(rank, c);
   return true;
 }
 
