@@ -30,6 +30,7 @@ SEED, LINES_EACH = 17, 60
 TESTS = {
     "async.cuh": "matmul long_rows", "attention.cu": "attention", "attention_mma.cuh": "attention",
     "attention_rows.cuh": "attention", "attention_simt.cuh": "attention", "channels.cu": "normalise row_barriers",
+    "cluster.cuh": "cluster_rows",
     "combine.cu": "matmul convolve", "common.cuh": "elementwise reduce matmul", "convolve.cu": "convolve",
     "convolve_mma.cu": "convolve", "copy.cu": "copy barriers tiles", "cross_entropy.cu": "softmax",
     "cumulative.cu": "cumulative row_barriers sweeps", "elementwise.cu": "elementwise tiles",
@@ -37,12 +38,13 @@ TESTS = {
     "graph.cu": "graphs", "lookback.cuh": "cumulative embedding sweeps", "matmul_hopper.cu": "matmul",
     "matmul_mma.cu": "matmul", "matmul_simt.cu": "matmul", "matvec.cu": "matmul",
     "mma.cuh": "matmul convolve attention", "moments.cuh": "normalise", "normal.cuh": "normal elementwise",
-    "normalise.cu": "normalise row_barriers long_rows", "optim.cu": "optim", "packs.cuh": "elementwise",
+    "normalise.cu": "normalise row_barriers long_rows cluster_rows", "optim.cu": "optim", "packs.cuh": "elementwise",
     "patches.cuh": "convolve", "pool.cu": "pool", "product.cuh": "matmul", "quick.cuh": "normal optim",
     "random.cu": "random dropout", "reduce.cu": "reduce barriers tiles",
     "reductions.cuh": "reduce softmax normalise", "resize.cu": "resize", "rope.cu": "rope",
-    "rows.cuh": "softmax normalise long_rows", "scatter.cu": "embedding cumulative", "simt.cuh": "matmul convolve",
-    "softmax.cu": "softmax row_barriers long_rows", "sort.cu": "cumulative embedding row_barriers sweeps",
+    "rows.cuh": "softmax normalise long_rows cluster_rows", "scatter.cu": "embedding cumulative",
+    "simt.cuh": "matmul convolve",
+    "softmax.cu": "softmax row_barriers long_rows cluster_rows", "sort.cu": "cumulative embedding row_barriers sweeps",
     "windows.cuh": "pool convolve",
 }
 COMPARE = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",)}
