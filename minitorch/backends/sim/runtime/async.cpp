@@ -159,7 +159,7 @@ bool refuse_mbarrier_waiters() {
 // ---- bulk and tensor copies ----------------------------------------------------------------------------------------
 struct TensorMap {  // what `tensor_map` of the Python side puts into the 128 bytes
   u64 magic, base;
-  s32 item, rank, swizzle, interleave;
+  s32 item, rank, swizzle, tf32;
   u64 size[5], stride[4];
   s32 box[5];
 };
@@ -265,6 +265,13 @@ extern "C" void sim_bulk_load(u32 to, const void* from, u32 bytes, u32 mbarrier,
     for (u32 i = 0; i < bytes; i += 16) sim_access((const char*)from + i, 16, SIM_LOAD, nullptr, site);
   start_copy(Copy{{}, (const char*)from, to, bytes, mbarrier, 0, {}, site});
 }
+// Float32 to 10 bits of mantissa, to the nearest, ties to the even one; infinities and NaN as they are.
+static void round_to_tf32(char* to, const char* from) {
+  u32 bits;
+  memcpy(&bits, from, 4);
+  if ((bits & 0x7f800000u) != 0x7f800000u) bits = bits + 0xfffu + (bits >> 13 & 1) & 0xffffe000u;
+  memcpy(to, &bits, 4);
+}
 bool async_step() {
   if (copies.empty()) return false;
   Copy c = copies.front();
@@ -274,7 +281,9 @@ bool async_step() {
   else
     each_element(c.map, c.at, [&](u32 offset, const char* from) {
       char* to = sim_shared + swizzled(c.to + offset, c.map.swizzle);
-      if (from)
+      if (from && c.map.tf32)
+        round_to_tf32(to, from);
+      else if (from)
         memcpy(to, from, c.map.item);
       else
         memset(to, 0, c.map.item);
