@@ -7,6 +7,7 @@ from kernel_checks import DTYPES, close, device, launches, put
 from test_cuda_matmul import bound, check, in_one_block, multiprocessors, numbers
 
 from minitorch.backends.cuda.ops import product
+from minitorch.backends.cuda.runtime.kernel import Kernel
 from minitorch.testing.strategies import draws
 
 f16, bf16, f32, _ = DTYPES.values()
@@ -39,6 +40,41 @@ def test_tf32_is_rounded_to_nearest_on_the_way_in(multiprocessors):
     assert abs(got - exact).max() <= 2.0**-22 * exact.max()
     cut = (a.view("u4") & 0xffffe000).view("f4").astype("f8") @ b.astype("f8").T
     assert abs(got - cut).max() > 2.0**-14 * exact.max()   # truncation would be told from it
+
+
+TRUNCATION = Kernel("""
+    #include "common.cuh"
+    #include "hopper.cuh"
+
+    extern "C" __global__ void truncation(float* out, const float* a, const float* b) {
+        __shared__ alignas(GROUP) char lines[72 * LINE];
+        const int t = threadIdx.x;
+        if (t < 72)
+            for (int chunk = 0; chunk < 2; chunk++)
+                store_vector((float*)(lines + t * LINE + (chunk ^ t % 8) * 16),
+                             load_vector<float, 4>((t < 64 ? a + t * 8 : b + (t - 64) * 8) + chunk * 4));
+        show_writes();
+        __syncthreads();
+        float s[4];
+        begin_products();
+        asm volatile("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%0,%1,%2,%3}, %4, %5, 0, 1, 1;"
+                     : S4(0) : "l"(descriptor(lines, GROUP)), "l"(descriptor(lines + 64 * LINE, GROUP)));
+        commit_products();
+        wait_products<0>(s);
+        for (int i = 0; i < 4; i++) out[(t / 32 * 16 + t % 32 / 4 + i / 2 * 8) * 8 + t % 4 * 2 + i % 2] = s[i];
+    }
+""", "truncation", "f32* out, const f32* a, const f32* b", arch="90a")
+
+
+def test_wgmma_itself_cuts_float32_off():
+    """Products with the identity matrix: each operand comes out without its 13 lowest bits."""
+    a, b = numbers(64, 8), numbers(8, 8)
+    a[:8] = np.eye(8)
+    for x, y, wanted in ((a, np.eye(8, dtype="f4"), a), (a, b, b.T)):
+        out = device.empty((64, 8), f32)
+        TRUNCATION(device.machine, 1, 128, out, put(x), put(y))
+        rows = slice(0, len(wanted))
+        assert (device.to_host(out)[rows] == (wanted.copy().view("u4") & 0xffffe000).view("f4")).all()
 
 
 @pytest.mark.parametrize(("layouts", "copies"), [("dense dense", 1), ("columns columns", 1), ("columns dense", 2)])
