@@ -200,11 +200,9 @@ def test_printf(module, capsys):
 
 def test_unsupported_says_what_and_where():
     source = ('extern "C" __global__ void k(float* x) {\n unsigned r;\n asm volatile("mov.u32 %0, '
-        '%%cluster_ctarank;" : "=r"(r));\n x[0] = r; }')
-    with pytest.raises(sim.Unsupported, match=r"k: special register %cluster_ctarank, made for .*cluster.cu:3"):
-        compile_module(source, "cluster.cu")
-    with pytest.raises(sim.Unsupported, match="clusters"):
-        compile_module('extern "C" __global__ void __cluster_dims__(2, 1, 1) k(float* x) { x[0] = 1; }', "dims.cu")
+        '%%pm0;" : "=r"(r));\n x[0] = r; }')
+    with pytest.raises(sim.Unsupported, match=r"k: special register %pm0, made for .*counter.cu:3"):
+        compile_module(source, "counter.cu")
 
 
 def test_damage_is_seen_without_checks(module):

@@ -79,7 +79,7 @@ class RawLaunch(ctypes.Structure):
     _fields_ += [("variables", ctypes.c_void_p)]
     _fields_ += [(name, ctypes.c_uint32) for name in ("granule", "partial_sync", "flush", "registers", "order", "seed",
                                                 "checks")]
-    _fields_ += [("time_limit", ctypes.c_double)]
+    _fields_ += [("time_limit", ctypes.c_double), ("cluster", ctypes.c_uint32 * 3)]
 
 
 @functools.cache
