@@ -121,7 +121,7 @@ extern "C" void sim_mbarrier_init(u32 address, u32 count, u32 site) {
     u64 v = 0;
     sim_access(sim_shared + address, 8, SIM_STORE, &v, site);
   }
-  mine->mbarriers[address] = MBarrier{count, count, 0, 0, {}, {}, {}, {}, current->index | my_rank << 10, order_.now++};
+  mine->mbarriers[address] = MBarrier{count, count, 0, 0, {}, {}, {}, {}, current->id(), order_.now++};
 }
 extern "C" void sim_mbarrier_invalidate(u32 address, u32) { mine->mbarriers.erase(address); }
 extern "C" u64 sim_mbarrier_arrive(u32 address, u32 count, u32 expected, bool drop, bool wide, u32 site) {
@@ -332,7 +332,7 @@ static void round_to_tf32(char* to, const char* from) {
   if ((bits & 0x7f800000u) != 0x7f800000u) bits = bits + 0xfffu + (bits >> 13 & 1) & 0xffffe000u;
   memcpy(to, &bits, 4);
 }
-static bool complete_in(u32 rank, const Copy& c) {  // whether all is well
+static void complete_in(u32 rank, const Copy& c) {
   char* shared = shared_of(rank);
   if (c.from || c.immediate)
     memcpy(shared + c.to, c.immediate ? c.data : c.from, c.bytes);
@@ -354,7 +354,7 @@ static bool complete_in(u32 rank, const Copy& c) {  // whether all is well
     report(ended ? Kind::race : Kind::uninitialised, c.site,
            ended ? "race: a copy comes to a block of the cluster that has ended" : "the mbarrier of a bulk copy is gone");
     failed = true;
-    return false;
+    return;
   }
   MBarrier& b = at->second;
   b.bytes -= c.bytes;
@@ -362,14 +362,13 @@ static bool complete_in(u32 rank, const Copy& c) {  // whether all is well
   if (cluster) note_remote(rank, copier_of(rank), time, c.site);
   end_phase(b);
   progress++;
-  return true;
 }
 bool async_step() {
   if (mine->copies.empty()) return false;
   Copy c = mine->copies.front();
   mine->copies.erase(mine->copies.begin());
-  for (u32 rank = 0; rank < RANKS; rank++)
-    if (c.blocks >> rank & 1 && !complete_in(rank, c)) return false;
+  for (u32 rank = 0; rank < RANKS && !failed; rank++)
+    if (c.blocks >> rank & 1) complete_in(rank, c);
   return true;
 }
 

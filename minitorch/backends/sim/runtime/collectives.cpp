@@ -324,7 +324,7 @@ static bool release_barrier(u32 id, u32 done) {
   for (Thread* t : waiting) {
     if (t->site != first.site && !first.barrier_threads) {
       report(Kind::divergent, first.site, "threads of a block meet in different barriers: %s here, %s at {%u}",
-             name_of(first.index).c_str(), name_of(t->index).c_str(), t->site);
+             name_of(first.id()).c_str(), name_of(t->id()).c_str(), t->site);
       failed = true;
       return false;
     }

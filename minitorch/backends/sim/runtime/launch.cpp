@@ -214,7 +214,7 @@ static u32 describe_waiting(std::string& text, u32 most) {
     if (last && last->state == t.state && (t.state == State::warp ? last->op->site : last->site) == site) continue;
     last = &t;
     if (shown++ < most)
-      text += "\n  " + name_of(i) + " and those after it wait " + waiting_for(t) + " at {" + std::to_string(site) + "}";
+      text += "\n  " + name_of(t.id()) + " and those after it wait " + waiting_for(t) + " at {" + std::to_string(site) + "}";
   }
   return waiting;
 }
@@ -401,12 +401,12 @@ static void leave(Group& g, u32 rank) {
   cluster = nullptr;
   my_rank = 0;
 }
-// Call f() within each block of a cluster that has not ended, until it is true. Whether it was.
+// Call f() within each block of a cluster (that has not ended), until it is true. Whether it was.
 template <class F>
-static bool in_some_block(Group& g, F f) {
+static bool in_some_block(Group& g, F f, bool ended_too = false) {
   for (u32 i = 0; i < g.blocks.size(); i++) {
     u32 rank = launch.order == DESCENDING ? g.blocks.size() - 1 - i : i;
-    if (g.cluster->ended >> rank & 1) continue;
+    if (g.cluster->ended >> rank & !ended_too) continue;
     enter(g, rank);
     bool found = f(g.blocks[rank]);
     leave(g, rank);
@@ -451,11 +451,16 @@ static bool run_cluster(Group& g) {
     });
     if (failed) return true;
     if (moved || signs_of_progress() != before) continue;
-    if (in_some_block(g, [](Block&) { return async_step(); })) continue;
+    if (in_some_block(g, [](Block&) { return async_step(); }, true)) {
+      if (failed) return true;
+      continue;
+    }
     if (polls_others) return false;
     if (in_some_block(g, [](Block&) { return refuse_mbarrier_waiters(); })) continue;
     report_cluster_deadlock(g);
+    return true;
   }
+  while (!failed && in_some_block(g, [](Block&) { return async_step(); }, true)) {}
   return true;
 }
 static void begin_group(Group& g, u32 number, const std::vector<u32>& warps, const std::vector<u32>& lanes) {

@@ -74,7 +74,6 @@ struct BlockMemory {
 static std::vector<BlockMemory*> slots;
 static BlockMemory* mine;
 static u32 my_clock;  // where a Clock has the warps of the present block
-static u32 my_bits;   // its rank, in a thread's number
 static void forget_stamps() {
   auto forget = [](BlockMemory* m) {
     memset(m->cells, 0, SHARED * sizeof(Cell));
@@ -93,7 +92,7 @@ void memory_begin_launch() {
   if (order_.now > 0xE0000000u) forget_stamps();
   if (!mine) mine = new BlockMemory();
   sim_shared = mine->shared;
-  my_bits = my_clock = 0;
+  my_clock = 0;
   order_.launch_start = ++order_.now;
   block_times.clear();
   block_numbers.clear();
@@ -135,12 +134,11 @@ void memory_exchange(u32 slot) {
   in_turns = true;
 }
 void memory_resume_block() {
-  my_bits = my_rank << 10;
   my_clock = my_rank * EACH;
   begin_stretch();
 }
 char* shared_of(u32 rank) { return of_rank(slots, mine, rank).shared; }
-static u32 my_id() { return current->index | my_bits; }
+static u32 my_id() { return current->id(); }
 static Clock& my_warp() { return mine->warps[current->warp]; }
 
 // ---- order within the block, and the cluster -----------------------------------------------------------------------

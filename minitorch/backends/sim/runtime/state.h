@@ -55,7 +55,7 @@ struct Cluster {
   u32 inits[RANKS];                       // for each block, up to where mbarriers are known to all by their fences
 };
 extern Cluster* cluster;  // null in a launch without clusters
-extern u32 my_rank;
+extern u32 my_rank;       // of the present block
 inline u32 rank_of(u32 address) { return address >> 24 ? (address >> 24) - 1 : my_rank; }
 inline u32 offset_of(u32 address) { return address & 0xffffff; }
 // Threads of a cluster in one number: 10 bits for the thread, 3 for the rank of its block.
@@ -99,6 +99,7 @@ struct Thread : SimThread {
   char* stack;
   State state;
   u32 index, site;
+  u32 id() const { return index | my_rank << 10; }  // of a thread of the present block
   u32 barrier_id, barrier_threads, barrier_operation, barrier_predicate, barrier_result;
   WarpOp* op;
   WarpgroupOp* warpgroup_op;
