@@ -141,7 +141,7 @@ static void number_thread(Thread* threads, u32 i) {
   t.tid[2] = i / launch.block[0] / launch.block[1];
 }
 static void run(Thread& t) {
-  if (t.state == State::fresh) t.stack_pointer = sim_new_stack(t.stack + STACK, thread_main);
+  if (t.state == State::fresh) t.stack_pointer = sim_new_stack(t.stack + STACK - t.lane * 128, thread_main);
   t.state = State::ready;
   current = &t;
   switches++;
