@@ -54,8 +54,6 @@ struct Gathered {
 extern "C" __global__ void __launch_bounds__(THREADS)
 convolve_mma(U* out, const T* left, const T* images, const T* bias, const Patches p) {
     extern __shared__ __align__(128) unsigned char shared[];
-    const auto stage_a = [&](int step) { return (T*)(shared + step % STAGES * (TileA::BYTES + TileB::BYTES)); };
-    const auto stage_b = [&](int step) { return (T*)((unsigned char*)stage_a(step) + TileA::BYTES); };
     const TilePlace tile = tile_place(p, blockIdx.x, TILE_M, TILE_N);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_m = warp / WARPS_N * WARP_M, warp_n = warp % WARPS_N * WARP_N;
@@ -63,27 +61,15 @@ convolve_mma(U* out, const T* left, const T* images, const T* bias, const Patche
     const int steps = (k_end - k_begin + DEPTH - 1) / DEPTH;
     Gathered next(images, p, group, tile.column);
     left += WEIGHT ? (i64)group * p.left_row : (i64)group * p.rows * p.depth;
-    const auto copy = [&](int step) {
-        if (step < steps) {
-            const int k = k_begin + step * DEPTH;
-            if constexpr (WEIGHT)
-                TileA::copy<true, THREADS>(stage_a(step), left, 1, (i64)p.groups * p.left_row, tile.row, p.left_row, k,
-                                           k_end);
-            else TileA::copy<true, THREADS>(stage_a(step), left, p.depth, 1, tile.row, p.rows, k, k_end);
-            next.copy(stage_b(step), p, k, k_end);
-        }
-        commit_copies();
+    const auto copy = [&](T* tile_a, T* tile_b, int step) {
+        const int k = k_begin + step * DEPTH;
+        if constexpr (WEIGHT)
+            TileA::copy<true, THREADS>(tile_a, left, 1, (i64)p.groups * p.left_row, tile.row, p.left_row, k, k_end);
+        else TileA::copy<true, THREADS>(tile_a, left, p.depth, 1, tile.row, p.rows, k, k_end);
+        next.copy(tile_b, p, k, k_end);
     };
-
     float sums[WARP_M / 16][WARP_N / 8][4] = {};
-    #pragma unroll
-    for (int step = 0; step < STAGES - 1; step++) copy(step);
-    for (int step = 0; step < steps; step++) {
-        wait_copies<STAGES - 2>();
-        __syncthreads();
-        copy(step + STAGES - 1);
-        multiply_tiles<T, TileA, TileB, DEPTH, WARP_M, WARP_N>(sums, stage_a(step), stage_b(step), warp_m, warp_n);
-    }
+    multiply_steps<T, TileA, TileB, DEPTH, STAGES, WARP_M, WARP_N>(sums, shared, steps, copy, warp_m, warp_n);
 
     #pragma unroll
     for (int j = 0; j < WARP_N / 8; j++)
