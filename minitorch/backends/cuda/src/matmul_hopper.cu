@@ -12,49 +12,17 @@
 // memory by itself. Two barriers in shared memory (mbarriers) belong to each stage: `full` counts the bytes that have
 // arrived, `empty` the consumers that have done with it. Blocks are persistent: they go from tile to tile, and the
 // producer is already at the next one while the consumers write out their sums.
-//
-// How tiles lie (128-byte swizzle; PTX ISA, "Asynchronous warpgroup matrix multiply-accumulate"): in groups of 8 lines
-// of 128 bytes, 64 elements. ALONG_K: a line for each place. Otherwise a line for each k, with 64 places; such blocks
-// of 64 places lie one behind the other.
 #include "product.cuh"
+#include "hopper.cuh"
 
-struct alignas(64) TensorMap { u64 words[16]; };
 enum {
     TILE_M = 128, DEPTH = 64, CONSUMERS = 2, THREADS = 128 * (1 + CONSUMERS),
-    LINE = 128, GROUP = 8 * LINE, BLOCK = DEPTH * LINE,    // bytes: of a line, of 8 lines, of 64 places
+    BLOCK = DEPTH * LINE,                                  // bytes: of 64 places
     BYTES_A = TILE_M * LINE, BYTES_B = TILE_N * LINE, BYTES = BYTES_A + BYTES_B,         // of the tiles of a stage
     SUMS = TILE_N / 2,                                     // of a thread
 };
 
-// ---- mbarriers ---------------------------------------------------------------------------------------------
-__device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
-
-__device__ __forceinline__ void init_barrier(u64* barrier, u32 arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(shared_address(barrier)), "r"(arrivals) : "memory");
-}
-__device__ __forceinline__ void arrive(u64* barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(shared_address(barrier)) : "memory");
-}
-__device__ __forceinline__ void arrive_and_expect(u64* barrier, u32 bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(shared_address(barrier)), "r"(bytes)
-                 : "memory");
-}
-// Waits until the phase of this parity is over.
-__device__ __forceinline__ void wait(u64* barrier, u32 parity) {
-    u32 over = 0;
-    while (!over)
-        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                     : "=r"(over) : "r"(shared_address(barrier)), "r"(parity) : "memory");
-}
-
 // ---- copies ------------------------------------------------------------------------------------------------
-__device__ __forceinline__ void copy_box(void* to, const TensorMap* map, u64* barrier, int inner, int outer,
-                                         int batch) {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
-                 "[%1, {%3, %4, %5}], [%2];" :: "r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)),
-                 "r"(inner), "r"(outer), "r"(batch) : "memory");
-}
-
 template <bool ALONG_K>
 __device__ __forceinline__ void copy_tile(char* to, int places, const TensorMap* map, u64* barrier, int place, int k,
                                           int batch) {
@@ -64,31 +32,11 @@ __device__ __forceinline__ void copy_tile(char* to, int places, const TensorMap*
 }
 
 // ---- products ----------------------------------------------------------------------------------------------
-// The descriptor of an operand: where it starts, how far apart the blocks of 64 places lie (if not ALONG_K) and the
-// groups of 8 lines, all divided by 16; and the swizzle.
-__device__ __forceinline__ u64 descriptor(const char* start) {
-    const u64 address = (shared_address(start) & 0x3ffff) >> 4;
-    return address | (u64)(BLOCK >> 4) << 16 | (u64)(GROUP >> 4) << 32 | (u64)1 << 62;
-}
 // Where the k-th element of the depth begins in a tile.
 template <bool ALONG_K> __device__ __forceinline__ const char* at_depth(const char* tile, int k) {
     return tile + (ALONG_K ? k * (int)sizeof(T) : k * LINE);
 }
 
-#define S4(i) "+f"(s[i]), "+f"(s[i + 1]), "+f"(s[i + 2]), "+f"(s[i + 3])
-#define S16(i) S4(i), S4(i + 4), S4(i + 8), S4(i + 12)
-#define S64(i) S16(i), S16(i + 16), S16(i + 32), S16(i + 48)
-#define R8(a, b, c, d, e, f, g, h) "%" #a ",%" #b ",%" #c ",%" #d ",%" #e ",%" #f ",%" #g ",%" #h
-#define R64                                                                                                   \
-    R8(0, 1, 2, 3, 4, 5, 6, 7) "," R8(8, 9, 10, 11, 12, 13, 14, 15) "," R8(16, 17, 18, 19, 20, 21, 22, 23) "," \
-    R8(24, 25, 26, 27, 28, 29, 30, 31) "," R8(32, 33, 34, 35, 36, 37, 38, 39) ","                             \
-    R8(40, 41, 42, 43, 44, 45, 46, 47) "," R8(48, 49, 50, 51, 52, 53, 54, 55) ","                             \
-    R8(56, 57, 58, 59, 60, 61, 62, 63)
-#define R128                                                                                                  \
-    R64 "," R8(64, 65, 66, 67, 68, 69, 70, 71) "," R8(72, 73, 74, 75, 76, 77, 78, 79) ","                     \
-    R8(80, 81, 82, 83, 84, 85, 86, 87) "," R8(88, 89, 90, 91, 92, 93, 94, 95) ","                             \
-    R8(96, 97, 98, 99, 100, 101, 102, 103) "," R8(104, 105, 106, 107, 108, 109, 110, 111) ","                 \
-    R8(112, 113, 114, 115, 116, 117, 118, 119) "," R8(120, 121, 122, 123, 124, 125, 126, 127)
 #ifdef NEEDS_BF16
 #define TYPE "bf16"
 #else
@@ -107,24 +55,8 @@ __device__ __forceinline__ void multiply(float (&s)[SUMS], u64 a, u64 b, int add
                  : S64(0), S64(64) : "l"(a), "l"(b), "r"(add), "n"(!A_ALONG_K), "n"(!B_ALONG_K));
 #endif
 }
-__device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Waits for all groups of products but the last N. Only then the sums hold what they should.
-template <int N> __device__ __forceinline__ void wait_products(float (&s)[SUMS]) {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory");
-    #pragma unroll
-    for (int i = 0; i < SUMS; i++) asm volatile("" : "+f"(s[i]) :: "memory");
-}
 
 // ---- the two roles -----------------------------------------------------------------------------------------
-struct Ring {                                              // a stage, and the parity of the round in which it is used
-    int stage = 0;
-    u32 parity = 0;
-    __device__ __forceinline__ void advance() {
-        if (++stage == STAGES) stage = 0, parity ^= 1;
-    }
-};
-
 struct Shared {
     char* tiles;
     u64 *full, *empty;
@@ -134,7 +66,7 @@ struct Shared {
 
 __device__ __forceinline__ void produce(const Shared& shared, const TensorMap* map_a, const TensorMap* map_b,
                                         const Product& p, unsigned tiles, int steps) {
-    Ring ring;
+    Ring<STAGES> ring;
     for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
         const TilePlace tile = tile_place(p, index, TILE_M, TILE_N);
         const int batch_a = p.a.batch[2] ? tile.batch : 0, batch_b = p.b.batch[2] ? tile.batch : 0;
@@ -152,7 +84,7 @@ __device__ __forceinline__ void consume(const Shared& shared, U* out, const T* a
                                         int steps) {
     const int consumer = threadIdx.x / 128 - 1, thread = threadIdx.x % 128, lane = thread % 32;
     float sums[SUMS];
-    Ring ring;
+    Ring<STAGES> ring;
     for (unsigned index = blockIdx.x; index < tiles; index += gridDim.x) {
         const TilePlace tile = tile_place(p, index, TILE_M, TILE_N);
         int before = 0;                                    // the stage of the products before these
@@ -163,7 +95,8 @@ __device__ __forceinline__ void consume(const Shared& shared, U* out, const T* a
             begin_products();
             #pragma unroll
             for (int k = 0; k < DEPTH; k += 16)
-                multiply(sums, descriptor(at_depth<A_ALONG_K>(a, k)), descriptor(at_depth<B_ALONG_K>(b, k)), step | k);
+                multiply(sums, descriptor(at_depth<A_ALONG_K>(a, k), BLOCK), descriptor(at_depth<B_ALONG_K>(b, k), BLOCK),
+                         step | k);
             commit_products();
             wait_products<1>(sums);
             if (step && thread == 0) arrive(shared.empty + before);
@@ -196,7 +129,7 @@ matmul_hopper(U* out, const T* addend, const __grid_constant__ TensorMap map_a, 
             init_barrier(shared.full + i, 1);
             init_barrier(shared.empty + i, CONSUMERS);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");     // seen by the copies too
+        show_barriers();
     }
     __syncthreads();
     if (threadIdx.x < 128) {
