@@ -99,6 +99,7 @@ def test_images_with_their_channels_last_are_taken_as_they_are():
 
 
 def test_large_tiles_and_pieces_on_tensor_cores(monkeypatch):
+    monkeypatch.setattr(patches, "capability", lambda machine: 80)
     monkeypatch.setattr(patches, "multiprocessors", lambda machine: 1)
     big = (1, 72, 70, (13, 12), (1, 3), Geometry((1, 1), (0, 1), (1, 1), 1), bf16)
     for task in TASKS:
