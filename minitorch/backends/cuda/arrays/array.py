@@ -27,8 +27,13 @@ BASIC = (int, slice, type(None), type(Ellipsis))
 
 
 class Array(cupy.ndarray):
-    """An array on a device. `backend`, an attribute of each subclass, is that device's `CUDA` backend."""
+    """An array on a device. `backend`, an attribute of each subclass, is that device's `CUDA` backend.
 
+    `kind` stands for its shape, dtype, strides and alignment in the keys of plans (`runtime/plans.py`), once a planned
+    call has met it: from then on nothing may change these.
+    """
+
+    __slots__ = ("kind",)
     backend = None
     obj = None                                             # of ``x.data``: the array that owns the memory
     __hash__ = object.__hash__
