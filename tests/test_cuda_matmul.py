@@ -85,7 +85,7 @@ def test_layouts_and_tiles(multiprocessors, n, k, m, layouts, dtype, few):
 def test_batches_and_addends(multiprocessors):
     a, b = numbers(3, 37, 21), numbers(21, 35)
     assert check(a, b, numbers(35)) == ["matmul_simt"]     # one tall product
-    check(numbers(2, 3, 37, 21), numbers(3, 21, 35), numbers(37, 1), alpha=0.5, beta=-2)
+    check(numbers(2, 3, 2, 37, 21), numbers(2, 1, 2, 21, 35), numbers(37, 1), alpha=0.5, beta=-2)
     check(numbers(2, 1, 37, 21).transpose(1, 0, 2, 3), numbers(2, 1, 21, 35), numbers(2, 2, 37, 35))
 
 
