@@ -139,6 +139,18 @@ def test_tensor_cores(multiprocessors, monkeypatch, n, k, m, layouts, dtype, few
     check(a, b, layout_a=layout_a, layout_b=layout_b, alpha=0.5, tf32=True)
 
 
+@pytest.mark.parametrize(("n", "k", "m", "layouts"), [(72, 44, 80, "transposed dense"),
+                                                      (71, 45, 67, "dense transposed")])
+def test_operands_are_rounded_to_tf32_not_cut_off(multiprocessors, monkeypatch, n, k, m, layouts):
+    monkeypatch.setattr(product, "capability", lambda machine: 80)
+    multiprocessors(132)
+    operands = numbers(n, k), numbers(k, m)
+    nearest = [((x.view("u4") + 0x1000) & 0xFFFFE000).view("f4") for x in operands]
+    found = [device.to_host(product.product(device, *map(place, pair, layouts.split()), tf32=True))
+             for pair in (operands, nearest)]
+    assert (found[0] == found[1]).all()
+
+
 def in_one_block(monkeypatch):
     """Let products run in a single block, so that it goes through all tiles."""
     plan = product.plan

@@ -30,7 +30,8 @@ SOURCES = HERE.parents[1] / "minitorch" / "backends" / "cuda" / "src"
 RESULTS, EXPLAINED = HERE / "kernel_results.json", HERE / "kernels_explained.json"
 UNSEEN = HERE / "kernel_unseen.json"                       # results of another seed
 SEED, LINES_EACH = 17, 60
-# The files of tests that run what is in a source, those that say most first.
+# The files of tests that run what is in a source, those that say most first. Of others: those named like the source, or
+# those of the sources that include it.
 TESTS = {
     "async.cuh": "matmul long_rows", "attention.cu": "attention", "attention_mma.cuh": "attention",
     "attention_rows.cuh": "attention", "attention_simt.cuh": "attention", "channels.cu": "normalise row_barriers",
@@ -125,11 +126,9 @@ def chosen(seed=SEED):
     """The mutants of a run, always the same ones for the same sources."""
     picked = []
     for path in sorted(SOURCES.glob("*.cu*")):
-        if path.name in TESTS:
-            text = path.read_text()
-            every = mutants_of(path.name, text)
-            number = -(-text.count("\n") // LINES_EACH)
-            picked += sorted(every, key=lambda m: m.rank(seed))[:number]
+        text = path.read_text()
+        number = -(-text.count("\n") // LINES_EACH)
+        picked += sorted(mutants_of(path.name, text), key=lambda m: m.rank(seed))[:number]
     return sorted(picked, key=lambda m: m.rank(seed))      # of all files: a run that is broken off says something, too
 
 
@@ -148,7 +147,16 @@ def plant(texts, folder):
 
 
 def tests_of(file):
-    return [f"tests/test_cuda_{name}.py" for name in TESTS[file].split()]
+    """The files of tests for a source."""
+    if file in TESTS:
+        return [f"tests/test_cuda_{name}.py" for name in TESTS[file].split()]
+    words = file.partition(".")[0].split("_")
+    for last in range(len(words), 0, -1):                  # attention_new.cu: those of attention_new, or of attention
+        test = f"tests/test_cuda_{'_'.join(words[:last])}.py"
+        if (HERE.parents[1] / test).exists():
+            return [test]
+    including = [path.name for path in sorted(SOURCES.iterdir()) if f'#include "{file}"' in path.read_text()]
+    return list(dict.fromkeys(test for source in including for test in tests_of(source)))
 
 
 def run(seed, only, number, files):
