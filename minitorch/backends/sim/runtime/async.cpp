@@ -56,7 +56,7 @@ struct MBarrier {
 };
 struct TensorMap {  // what `tensor_map` of the Python side puts into the 128 bytes
   u64 magic, base;
-  s32 item, rank, swizzle, interleave;
+  s32 item, rank, swizzle, tf32;
   u64 size[5], stride[4];
   s32 box[5];
 };
@@ -325,6 +325,13 @@ extern "C" void sim_store_async(u32 to, const void* value, u32 bytes, u32 mbarri
   memcpy(c.data, value, bytes);
   start_copy(c, 0);
 }
+// Float32 to 10 bits of mantissa, to the nearest, ties to the even one; infinities and NaN as they are.
+static void round_to_tf32(char* to, const char* from) {
+  u32 bits;
+  memcpy(&bits, from, 4);
+  if ((bits & 0x7f800000u) != 0x7f800000u) bits = bits + 0xfffu + (bits >> 13 & 1) & 0xffffe000u;
+  memcpy(to, &bits, 4);
+}
 static void complete_in(u32 rank, const Copy& c) {
   char* shared = shared_of(rank);
   if (c.from || c.immediate)
@@ -332,7 +339,9 @@ static void complete_in(u32 rank, const Copy& c) {
   else
     each_element(c.map, c.at, [&](u32 offset, const char* from) {
       char* to = shared + swizzled(c.to + offset, c.map.swizzle);
-      if (from)
+      if (from && c.map.tf32)
+        round_to_tf32(to, from);
+      else if (from)
         memcpy(to, from, c.map.item);
       else
         memset(to, 0, c.map.item);
