@@ -282,7 +282,7 @@ extern "C" __global__ void barrier_and_warp_wait_crosswise(float* x, float* y, i
 extern "C" __global__ void endless_loop(float* x, float* y, int n) {
   volatile float* p = x;
   while (p[0] >= 0)  // here
-    p[1] = 2;
+    p[1] = p[1] + 2;
 }
 
 // Trap: grid 1, block 32, shared 0

@@ -2,7 +2,7 @@
 
 NVRTC compiles CUDA C++ to PTX; this package translates PTX to C++ (`ptx`, `translate`, `opcodes`), has g++ compile that
 (`build`), and runs it on a small runtime (`runtime/`): each CUDA thread is a fiber that runs until it meets a barrier
-or an operation of its warp; blocks run one after another, and in turns where they wait for each other. Every access to
+or an operation of its warp; blocks run one after another, and in turns where they wait for each other or are a cluster. Every access to
 memory is checked: bounds, alignment, races, unwritten memory, divergent barriers. Errors name the kernel, the block,
 the thread and the source line.
 
@@ -12,7 +12,7 @@ the thread and the source line.
 
 `settings` chooses order and checks, `report()` records coalescing and bank conflicts by source line, `trace()` every
 step of every thread. `pinned`, `copy_in`, `copy_out`, `record` and `wait` model copies between host and device that run
-beside the host. What is not modelled: timing, caches, weak memory order, clusters.
+beside the host. What is not modelled: timing, caches, weak memory order.
 """
 
 from .copies import copy_in, copy_out, is_over, is_pinned, pinned, reach, record, wait

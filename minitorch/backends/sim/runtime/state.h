@@ -153,6 +153,8 @@ void report(Kind kind, u32 site, const char* format, ...) __attribute__((format(
 bool first_time(u32 site, const char* kind);  // whether this kind of finding is new at this site in this launch
 [[noreturn]] void stop();                     // end the launch from within a fiber
 void yield();                                 // back to the scheduler
+void schedule_begin();                        // of a launch
+void run_blocks();                            // all of them
 std::string name_of(u32 id);                  // "thread (3,0,0)", and its block where that is another one
 Thread& thread_of(u32 id);
 std::string name_of_block(u32 rank);          // "block (1,0,0)"
