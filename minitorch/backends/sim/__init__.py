@@ -2,9 +2,9 @@
 
 NVRTC compiles CUDA C++ to PTX; this package translates PTX to C++ (`ptx`, `translate`, `opcodes`), has g++ compile that
 (`build`), and runs it on a small runtime (`runtime/`): each CUDA thread is a fiber that runs until it meets a barrier
-or an operation of its warp; blocks run one after another, and in turns where they wait for each other or are a cluster. Every access to
-memory is checked: bounds, alignment, races, unwritten memory, divergent barriers. Errors name the kernel, the block,
-the thread and the source line.
+or an operation of its warp; blocks run one after another, and in turns where they wait for each other or are a
+cluster. Every access to memory is checked: bounds, alignment, races, unwritten memory, divergent barriers. Errors name
+the kernel, the block, the thread and the source line.
 
     module = sim.load(ptx, "saxpy.cu")
     memory = sim.allocate(4096)                                      # or sim.register(pointer, nbytes, label)

@@ -329,7 +329,7 @@ extern "C" void sim_store_async(u32 to, const void* value, u32 bytes, u32 mbarri
 static void round_to_tf32(char* to, const char* from) {
   u32 bits;
   memcpy(&bits, from, 4);
-  if ((bits & 0x7f800000u) != 0x7f800000u) bits = bits + 0xfffu + (bits >> 13 & 1) & 0xffffe000u;
+  if ((bits & 0x7f800000u) != 0x7f800000u) bits = (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
   memcpy(to, &bits, 4);
 }
 static void complete_in(u32 rank, const Copy& c) {
