@@ -159,7 +159,7 @@ __device__ __forceinline__ void produce(const Shared& shared, const TensorMap* m
         const int batch_a = p.a.batch[2] ? tile.batch : 0, batch_b = p.b.batch[2] ? tile.batch : 0;
         for (int step = 0; step < steps; step++, ring.advance()) {
             u64* full = shared.full(ring.stage);
-            wait<CLUSTER>(shared.empty(ring.stage), ring.parity ^ 1);      // passes in the first round
+            wait(shared.empty(ring.stage), ring.parity ^ 1);      // passes in the first round
             arrive_and_expect(full, BYTES);
             copy_tile<A_ALONG_K, 1>(shared.a(ring.stage), TILE_M, map_a, full, tile.row, step * DEPTH, batch_a);
             copy_tile<B_ALONG_K, CLUSTER>(shared.b(ring.stage) + part * LINE, TILE_N / CLUSTER, map_b, full,
