@@ -102,6 +102,17 @@ def test_what_is_not_turned(multiprocessors, monkeypatch):
     assert kernel(64, 36, 68, dense=False) is product.MMA  # one column, repeated
 
 
+@pytest.mark.parametrize("dtype", [f32, bf16])
+@pytest.mark.parametrize("arch", [80, 100, 120])
+def test_other_devices_have_no_wgmma(multiprocessors, monkeypatch, arch, dtype):
+    """Those after compute capability 9.0 neither: it is of that one alone."""
+    multiprocessors(1)
+    monkeypatch.setattr(product, "capability", lambda machine: arch)
+    shapes = ((128, 64), (64, 128), (128, 128))
+    a, b, out = [product.describe(device.empty(s, dtype)) for s in shapes]
+    assert product.plan(device.machine, dtype, a, b, None, out, 1, 1, None, True).first.kernel is product.MMA
+
+
 # ---- clusters ----------------------------------------------------------------------------------------------------
 def test_a_block_of_a_cluster_may_have_no_rows(multiprocessors, monkeypatch):
     a, b = numbers(260, 72, dtype=bf16), numbers(72, 8, dtype=bf16)

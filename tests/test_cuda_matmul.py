@@ -309,7 +309,8 @@ INSTANTIATIONS = [
     (product.SIMT, (f32, f32), product.LARGE, ["80"], dict(
         **tiles_of(product.LARGE, "THREAD_M", "THREAD_N", "DEPTH"), VECTOR_A=4, VECTOR_B=4, VECTOR_OUT=4)),
     (hopper.KERNEL, (bf16, bf16), product.Tiles(128, 256, 0, 0, 0, 384), ["90"], dict(
-        TILE_N=256, STAGES=4, CLUSTER=2, STAGGER=1, STORE=1, VECTOR_OUT=2)),
+        TILE_N=256, STAGES=4, CLUSTER=2, STAGGER=1, ADDEND=2, STORE=1,
+        VECTOR_OUT=2)),
     (product.MMA, (f16, f16), product.MMA_LARGE, ["80"], dict(
         **tiles_of(product.MMA_LARGE, "WARP_M", "WARP_N"), DEPTH=32, STAGES=4, ALIGNED_A=0, ALIGNED_B=0, VECTOR_OUT=1)),
 ]
