@@ -31,7 +31,11 @@ def install():
     cupy = machines.import_cupy()
 
     class Silent(machines.Real):
-        """A GPU of compute capability 9.0 whose launches are counted by kernel and not carried out."""
+        """A GPU of compute capability 9.0 whose launches are counted by kernel and not carried out.
+
+        No `dry.Dry`, which notes each launch down and compiles it: this one times the Python of the real machine, so
+        that all that is not the driver's is inherited, and what stands for the driver does as little as can be.
+        """
 
         def __init__(self):
             machines.Machine.__init__(self, "cuda", 0)
@@ -42,6 +46,7 @@ def install():
                 attributes = {"MultiProcessorCount": 132}
                 __enter__ = __exit__ = lambda *args: None
             self.device, self.opted_in = Device(), {}
+            self.be_alone()
 
         def allocate(self, nbytes):
             self.at += -(-nbytes // 512) * 512
