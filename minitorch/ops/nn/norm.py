@@ -4,9 +4,9 @@ layer_norm and rms_norm standardise each row, batch_norm each channel of a batch
 instance_norm each channel of each sample. See `standardize` for the mathematics.
 """
 
-from ...core.arrays import is_half
+from ...core.arrays import counted, is_half
 from ...core.dtypes import float32, promote_types
-from ...core.graph import bump_version, bump_versions, calling_line, counted
+from ...core.graph import bump_version, bump_versions, calling_line
 from ...core.op import Other
 from ...core.tensor import wrap
 from ...host.type_info import finfo
