@@ -31,7 +31,7 @@ KERNELS = ["softmax", "log_softmax", "softmax_backward", "log_softmax_backward"]
 SMALL = [((5, 7), 1, "dense"), ((3, 4, 7), -1, "gaps"), ((2, 6, 5), 1, "dense"), ((5,), 0, "offset")]
 # One shape for each way to deal with rows: in the registers of a warp, of a block, in loops, by planes.
 CASES = [("f32", (3, 1000), 1, "dense", "softmax_{}"), ("f32", (3, 1000), 1, "offset", "softmax_{}"),
-         ("f32", (2, 2050), 1, "dense", "softmax_{}"), ("f32", (1, 33000), 1, "dense", "softmax_{}_long"),
+         ("f32", (2, 2050), 1, "dense", "softmax_{}"), ("f32", (2, 33000), 1, "dense", "softmax_{}_long"),
          ("f32", (2, 9, 40), 1, "transposed", "softmax_{}_planes"), ("f16", (5, 64), 1, "dense", "softmax_{}"),
          ("f64", (3, 40), 1, "dense", "softmax_{}")]
 

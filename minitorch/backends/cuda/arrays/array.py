@@ -8,6 +8,7 @@ and the methods. Each device has a subclass of its own (`array_type`), so that t
 import cupy
 import numpy as np
 
+from ....core.arrays import owner
 from . import library
 from .layout import nocopy_strides
 
@@ -34,6 +35,7 @@ class Array(cupy.ndarray):
 
     __slots__ = ("kind",)
     backend = None
+    obj = None                                             # of ``x.data``: the array that owns the memory
     __hash__ = object.__hash__
 
     # -- NumPy's protocols -----------------------------------------------------------------------------------
@@ -125,6 +127,12 @@ class Array(cupy.ndarray):
     def copy(self, order="C"):
         """A copy with memory of its own."""
         return self.backend.xp.astype(self, self.dtype, order)
+
+    def laid_aside(self):
+        """The same elements of the same memory, whose writes are counted apart: see `minitorch.autograd.aside`."""
+        twin = type(self)(self.shape, self.dtype, self.data, self.strides)
+        twin.obj = owner(self)
+        return twin
 
     def __copy__(self):
         return self.copy()
