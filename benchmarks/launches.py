@@ -24,9 +24,10 @@ STEPS: dict = {}
 
 # ---- a GPU that does nothing -------------------------------------------------------------------------------
 def install():
-    """A backend for "cuda:0" on a machine whose driver does nothing; returns the machine."""
+    """A backend for "cuda:0" on a machine whose driver does nothing, nor encodes tensor maps; returns the machine."""
     import minitorch
     from minitorch.backends.cuda import makers
+    from minitorch.backends.cuda.ops import hopper
     from minitorch.backends.cuda.runtime import machine as machines
     cupy = machines.import_cupy()
 
@@ -81,6 +82,7 @@ def install():
         def synchronize(self):
             """Nothing is under way."""
 
+    hopper.encode = lambda *description: bytes(128)
     silent = Silent()
     where = minitorch.device("cuda", 0)
     minitorch.backends.register("cuda", lambda index: makers.make(where, silent), current=lambda: 0)

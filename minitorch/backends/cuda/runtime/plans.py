@@ -440,7 +440,7 @@ class Writer:
                 constant(data[at:begin])
                 formats.append("Q" if make is None else f"{end - begin}s")
                 pointer, at = self.pointer(address), end
-                values.append(pointer if make is None else f"{self.name('f', make)}({pointer})")
+                values.append(pointer if make is None else f"{self.name('f', remembering(make))}({pointer})")
             constant(data[at:])
         buffers = Buffers([(s.data, s.places) for s in launches], "<" + "".join(formats), self.machine.extra)
         self.scope |= {"spare": buffers.spare, "take": buffers.take, "pack": buffers.format.pack_into}
@@ -461,6 +461,11 @@ class Writer:
             if seen is None:
                 raise Unplannable("values of an array that is made on the way")
             self.lines.append(f"look({seen}, {self.name('k', step.check)})")
+
+
+def remembering(make):
+    """``make(address)`` for the addresses that arrays of a program come back to."""
+    return functools.lru_cache(maxsize=64)(make)
 
 
 @functools.lru_cache(maxsize=4096)
