@@ -42,7 +42,7 @@ TESTS = {
     "graph.cu": "graphs", "lookback.cuh": "cumulative embedding sweeps", "matmul_hopper.cu": "matmul",
     "matmul_mma.cu": "matmul", "matmul_simt.cu": "matmul shapes", "matvec.cu": "matmul",
     "mma.cuh": "matmul convolve attention", "moments.cuh": "normalise", "normal.cuh": "normal elementwise",
-    "normalise.cu": "normalise row_barriers long_rows", "optim.cu": "optim", "packs.cuh": "elementwise",
+    "normalise.cu": "normalise row_barriers long_rows", "optim.cu": "optim", "packs.cuh": "normalise embedding",
     "patches.cuh": "convolve", "pool.cu": "pool", "product.cuh": "matmul", "quick.cuh": "normal optim",
     "random.cu": "random dropout", "reduce.cu": "reduce barriers tiles",
     "reductions.cuh": "reduce softmax normalise", "resize.cu": "resize", "rope.cu": "rope",
@@ -178,7 +178,7 @@ def run(seed, only, number, files):
         if row is None or only == "survivors" and row["verdict"] == "survived" and mutant.name not in reasons:
             by = runner.outcome(mutant.file, mutant.text, tests_of(mutant.file))
             verdict = "survived" if not by else "invalid" if by == "does not compile" else "killed"
-            row = {"name": mutant.name, "verdict": verdict, "by": by}
+            row = {"name": mutant.name, "verdict": verdict, "by": by, "again": row is not None}
             print(f"{i + 1}/{len(mutants)} {time.monotonic() - begin:5.0f} s {row['verdict']:9}{mutant.name}   [{by}]",
                   flush=True)
         rows.append(row)
