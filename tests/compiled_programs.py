@@ -172,6 +172,12 @@ def flat_element(w, x, y, k):
 
 
 @write
+def neighbour(w, x, y, k):
+    flat = x.view(-1)
+    flat[k % 3] = flat[k % 2 + 1]
+
+
+@write
 def row(w, x, y, k):
     x[k % 2] = like(x[0], y)
 
@@ -269,7 +275,7 @@ def without_recording(w, x, y, k):
 
 @statement
 def in_16_bits(w, x, y, k):
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast(x.device.type, dtype=torch.bfloat16):
         return floating(x).reshape(-1, x.shape[-1]) @ torch.ones(x.shape[-1], 2)
 
 
@@ -313,6 +319,8 @@ NAMES = list(STATEMENTS)
 
 class World:
     """One copy of everything that a program uses: modules, captured tensors, the function itself."""
+
+    device = "cpu"
 
     def __init__(self, case, compiled):
         torch.manual_seed(case.seed)
@@ -366,9 +374,9 @@ class World:
         return inputs, leaves
 
 
-def mode(name):
+def mode(name, device):
     return {"no_grad": torch.no_grad, "inference": torch.inference_mode,
-            "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16)}.get(name, nullcontext)()
+            "autocast": lambda: torch.autocast(device, dtype=torch.bfloat16)}.get(name, nullcontext)()
 
 
 def seen(x):
@@ -386,16 +394,16 @@ def tensors_in(x):
     return [t for v in x for t in tensors_in(v)] if isinstance(x, (tuple, list)) else []
 
 
-def history(case, compiled):
+def history(world):
     """Everything that can be seen while the calls of a case go on, as a list of (what, value)."""
-    world, found = World(case, compiled), []
+    case, found = world.case, []
     torch.manual_seed(case.seed + 1)
     for call, around in enumerate(case.modes):
         inputs, leaves = world.arguments(call)
         kept = [x * x for x in inputs]                     # nodes that have saved the arguments
         error = None
         try:
-            with mode(around):
+            with mode(around, world.device):
                 result = world.function(*inputs)
         except Exception as raised:
             error, result = type(raised).__name__, ()
@@ -430,7 +438,7 @@ def history(case, compiled):
             found.append((f"call {call}: state {n}", seen(t)))
             found.append((f"call {call}: gradient of state {n}", None if t.grad is None else seen(t.grad)))
         found.append((f"call {call}: next random number", torch.rand(1).item()))
-    return found, world
+    return found
 
 
 def differences(a, b, tolerance, ignore=()):
@@ -451,7 +459,8 @@ def check(case):
     """AssertionError with the first difference between the eager and the compiled run; returns the compiled world."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        (eager, _), (compiled, world) = history(case, False), history(case, True)
+        world = World(case, True)
+        eager, compiled = history(World(case, False)), history(world)
     halves = case.dtype == "bfloat16" or "autocast" in case.modes or any(s[0] == "in_16_bits" for s in case.steps)
     cast = any(s[0] == "cast" for s in case.steps)
     tolerance = DTYPES["bfloat16" if halves else "float32" if cast else case.dtype]      # of the coarsest type

@@ -271,10 +271,12 @@ def test_errors():
 
 # ---- barriers and resources ----------------------------------------------------------------------------------
 BARRIERS = [("SIMT", "simt.cuh", 0, f32), ("SIMT", "simt.cuh", 1, f32), ("ACROSS", "matvec.cu", 0, f32),
-            ("MMA", "matmul_mma.cu", 0, f16), ("MMA", "matmul_mma.cu", 1, f16),
-            *[("hopper", "matmul_hopper.cu", i, bf16) for i in range(5)]]
-WAITS = ("__syncthreads();", "wait_copies<STAGES - 2>();", "wait(shared.full + ring.stage, ring.parity);",
-         "wait(shared.empty + ring.stage, ring.parity ^ 1);", "wait_products<1>(sums);", "wait_products<0>(sums);")
+            ("MMA", "mma.cuh", 0, f16), ("MMA", "mma.cuh", 1, f16),
+            *[("hopper", "matmul_hopper.cu", i, bf16) for i in range(9)]]
+WAITS = ("__syncthreads();", "wait_copies<RING - 2>();", "wait(shared.full(ring.stage), ring.parity);",
+         "wait<CLUSTER>(shared.empty(ring.stage), ring.parity ^ 1);", "wait_products<1>(sums);",
+         "wait_products<0>(sums);", "if (thread == 0) wait_stores<PIECES - 1>();", "sync_threads(1 + consumer, 128);",
+         "show_writes();", "sync_cluster<CLUSTER>();")
 
 
 def without(source, file, number):
@@ -318,7 +320,7 @@ INSTANTIATIONS = [
     (product.SIMT, (f32, f32), product.LARGE, ["80"], dict(
         **tiles_of(product.LARGE, "THREAD_M", "THREAD_N", "DEPTH"), VECTOR_A=4, VECTOR_B=4, VECTOR_OUT=4)),
     (hopper.KERNEL, (bf16, bf16), product.Tiles(128, 256, 0, 0, 0, 384), ["90"], dict(
-        TILE_N=256, STAGES=4, VECTOR_OUT=2)),
+        TILE_N=256, STAGES=4, CLUSTER=1, STAGGER=1, STORE=1, VECTOR_OUT=2)),
     (product.MMA, (f16, f16), product.MMA_LARGE, ["80"], dict(
         **tiles_of(product.MMA_LARGE, "WARP_M", "WARP_N"), DEPTH=32, STAGES=4, ALIGNED_A=0, ALIGNED_B=0, VECTOR_OUT=1)),
 ]

@@ -34,8 +34,8 @@ CASES = [("f32", (9, 100), (1,), "normalise_rows", "normalise_rows_backward"),
          ("f32", (1, 33001), (1,), "normalise_long_rows", "normalise_long_rows_backward"),
          ("f16", (9, 64), (1,), "normalise_rows", "normalise_rows_backward"),
          ("f32", (70, 5), (0,), "sum_columns", "scale_channels_backward"),
-         ("f64", (5, 3, 9, 9), BATCH, "sum_planes", "scale_channels_backward"),
-         ("f32", (30, 2, 20, 20), BATCH, "sum_planes", "scale_channels_backward"),
+         ("f64", (5, 3, 9, 9), BATCH, "sum_planes", "scale_planes_backward"),
+         ("f32", (30, 2, 20, 20), BATCH, "sum_planes", "scale_planes_backward"),
          ("f32", (5, 3, 3, 3), BATCH, "sum_columns", "scale_channels_backward")]
 IDS = [f"{c[0]}-{'x'.join(map(str, c[1]))}" for c in CASES]
 

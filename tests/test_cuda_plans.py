@@ -147,7 +147,7 @@ def test_what_a_machine_learns_later_is_not_for_recorders():
     machine = device.machine
     recorder = plans.Recorder(machine)
     assert recorder.kind == machine.kind and recorder == machine and hash(recorder) == hash(machine)
-    for name in ("lasting", "handle", "start", "synchronize", "view", "begin_capture"):
+    for name in ("handle", "start", "synchronize", "view", "begin_capture"):
         with pytest.raises(plans.Unplannable):
             getattr(recorder, name)()
     assert not hasattr(recorder, "__array_interface__")

@@ -8,6 +8,7 @@ and the methods. Each device has a subclass of its own (`array_type`), so that t
 import cupy
 import numpy as np
 
+from ....core.arrays import owner
 from . import library
 from .layout import nocopy_strides
 
@@ -26,9 +27,15 @@ BASIC = (int, slice, type(None), type(Ellipsis))
 
 
 class Array(cupy.ndarray):
-    """An array on a device. `backend`, an attribute of each subclass, is that device's `CUDA` backend."""
+    """An array on a device. `backend`, an attribute of each subclass, is that device's `CUDA` backend.
 
+    `kind` stands for its shape, dtype, strides and alignment in the keys of plans (`runtime/plans.py`), once a planned
+    call has met it: from then on nothing may change these.
+    """
+
+    __slots__ = ("kind",)
     backend = None
+    obj = None                                             # of ``x.data``: the array that owns the memory
     __hash__ = object.__hash__
 
     # -- NumPy's protocols -----------------------------------------------------------------------------------
@@ -120,6 +127,12 @@ class Array(cupy.ndarray):
     def copy(self, order="C"):
         """A copy with memory of its own."""
         return self.backend.xp.astype(self, self.dtype, order)
+
+    def laid_aside(self):
+        """The same elements of the same memory, whose writes are counted apart: see `minitorch.autograd.aside`."""
+        twin = type(self)(self.shape, self.dtype, self.data, self.strides)
+        twin.obj = owner(self)
+        return twin
 
     def __copy__(self):
         return self.copy()

@@ -184,7 +184,11 @@ class Machine:
         captured, which its runs overwrite, but kept by it. For caches, which may forget them while the graph lives."""
         if self.capture is None:
             return function(*args)
-        return self.capture.keep(self.outside_capture(lambda: function(*args)))
+        return self.keep(self.outside_capture(lambda: function(*args)))
+
+    def keep(self, made):
+        """Let a graph that is being captured keep what its launches read; returns it."""
+        return made if self.capture is None else self.capture.keep(made)
 
 
 class Real(Machine):

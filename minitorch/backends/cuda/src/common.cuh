@@ -81,6 +81,13 @@ template <int N> __device__ __forceinline__ void locate(const Layout& layout, u3
   }
 }
 
+// ---- batches ---------------------------------------------------------------------------------------------------
+// Where the matrix of a place in a batch begins: `x` has its strides, `p` the sizes of the batch.
+template <class X, class P> __device__ __forceinline__ i64 batch_offset(const X& x, const P& p, unsigned place) {
+  unsigned last = place % p.batch[2], rest = place / p.batch[2];
+  return last * x.batch[2] + rest % p.batch[1] * x.batch[1] + rest / p.batch[1] * x.batch[0];
+}
+
 // ---- reductions ------------------------------------------------------------------------------------------------
 struct Add { template <class A> __device__ __forceinline__ A operator()(A a, A b) const { return a + b; } };
 struct Max {                                               // NaN counts as the greatest

@@ -149,3 +149,26 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[ROWS / 16][COLUMNS 
             for (int j = 0; j < COLUMNS / 8; j++) Mma<X>::add(sums[i][j], x[i], y[j / 2] + j % 2 * 2);
     }
 }
+
+// sums = a @ b for the part of a block's tiles that is a warp's, over `steps` steps of SPAN of the depth;
+// `copy(a, b, step)` begins to copy the tiles of a step. They go to a ring of stages in shared memory, RING - 1 steps
+// ahead. The one barrier of a step says two things: that everybody's copies for this step have arrived, and that
+// everybody has done with the stage that is filled next.
+template <class X, class TileA, class TileB, int SPAN, int RING, int ROWS, int COLUMNS, class Copy>
+__device__ __forceinline__ void multiply_steps(float (&sums)[ROWS / 16][COLUMNS / 8][4], unsigned char* shared,
+                                               int steps, const Copy& copy, int warp_m, int warp_n) {
+    const auto stage_a = [&](int step) { return (X*)(shared + step % RING * (TileA::BYTES + TileB::BYTES)); };
+    const auto stage_b = [&](int step) { return (X*)((unsigned char*)stage_a(step) + TileA::BYTES); };
+    const auto begin = [&](int step) {
+        if (step < steps) copy(stage_a(step), stage_b(step), step);
+        commit_copies();
+    };
+    #pragma unroll
+    for (int step = 0; step < RING - 1; step++) begin(step);
+    for (int step = 0; step < steps; step++) {
+        wait_copies<RING - 2>();
+        __syncthreads();
+        begin(step + RING - 1);
+        multiply_tiles<X, TileA, TileB, SPAN, ROWS, COLUMNS>(sums, stage_a(step), stage_b(step), warp_m, warp_n);
+    }
+}

@@ -20,12 +20,6 @@ struct Product {
 };
 
 // ---- places ------------------------------------------------------------------------------------------------
-// Where the matrix of a place in the batch begins.
-__device__ __forceinline__ i64 batch_offset(const Operand& x, const Product& p, unsigned place) {
-    unsigned last = place % p.batch[2], rest = place / p.batch[2];
-    return last * x.batch[2] + rest % p.batch[1] * x.batch[1] + rest / p.batch[1] * x.batch[0];
-}
-
 struct TilePlace {
     unsigned batch;
     int row, column;
