@@ -47,8 +47,8 @@ python tests/mutation/run.py report           # this page
 """
 
 
-UNSEEN_KERNELS = """A second seed picked {total} others, on which no test was
-written before: {killed} of {real} were noticed ({percent:.1f} %), {equivalent} make no difference.
+UNSEEN_KERNELS = """Of {total} others that compile, picked by a second seed when the tests were as they are, {killed} of
+{real} were noticed ({percent:.1f} %); {equivalent} make no difference.
 """
 
 
