@@ -30,6 +30,7 @@ void memory_begin_launch() {
   my_clock = 0;
   order_.launch_start = ++order_.now;
   global_begin_launch();
+  shared_begin_launch();
 }
 void memory_begin_block() {
   BlockMemory& m = *my_memory;
@@ -44,6 +45,7 @@ void memory_begin_block() {
   if (m.any_in_flight) memset(m.in_flight, 0, SHARED);
   m.any_in_flight = false;
   if (!cluster) return;
+  for (Clock& clock : m.over) clock = Clock();
   m.remote_reads.clear();
   m.remote.clear();
   std::fill_n(m.inits, RANKS, 0);
@@ -105,6 +107,7 @@ void order_acquire(const Clock& from) {
   clock.join(from);
   clock.seen[my_clock + current->warp] = own;  // lanes of one warp are ordered by __syncwarp() alone
 }
+void order_over(const Clock& from) { my_memory->over[current->warp].join(from); }
 void order_cluster(const Clock& from) { my_warp().join(from); }
 u32 copier_of(u32 rank) { return rank << 10 | COPIED; }
 u32 order_stamp(Clock& into, u32 rank) { return into.seen[rank * EACH + ASYNC] = order_.now++; }

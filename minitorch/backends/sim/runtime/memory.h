@@ -3,10 +3,11 @@
 #include "state.h"
 
 // ---- shadow cells --------------------------------------------------------------------------------------------------
-const u16 ATOMIC = 0x8000, MANY = 0x8000, COPIED = 0x2000;
+const u16 ATOMIC = 0x8000, MANY = 0x8000, COPIED = 0x2000, ENGINE = 0x4000, ID = 0x3fff;
+const u32 BY_ENGINE = 16;  // how an access is made, beside those of abi.h
 struct Cell {                 // of `granule` bytes of memory
   u32 write_time, read_time;  // 0: never
-  u16 writer, reader;         // thread with its rank, and the bit ATOMIC or MANY (several lanes have read)
+  u16 writer, reader;         // thread with its rank, and the bits ATOMIC; MANY (several lanes), ENGINE (wgmma alone)
   u32 reader_warps;           // shared memory: warps that have read since the last barrier
 };
 
@@ -37,6 +38,7 @@ struct BlockMemory {
   bool any_in_flight = false, fenced = false;
   u32 start, barrier;  // all up to this stamp happened before the block began; before its last full barrier
   Clock warps[EACH];
+  Clock over[EACH];  // of a cluster: what is over, as other blocks said without a release to the cluster
   Stretches acquired;
   std::vector<u32> own_stretches;
   std::unordered_map<u32, std::vector<Remote>> remote_reads;  // by cell; the last of each warp
@@ -64,6 +66,7 @@ void race(const char* earlier, u32 how, const std::string& where, const std::str
 
 // Shared memory (shared.cpp).
 void access_shared(u32 rank, u32 offset, u32 size, u32 how, const void* value, u32 site);
+void shared_begin_launch();
 u32 find_rank(const char* p);  // whose shared memory this is; RANKS for nobody's
 
 // Memory of the device (global.cpp).

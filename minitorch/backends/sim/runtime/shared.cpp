@@ -1,6 +1,12 @@
 // Accesses to shared memory, a block's own and that of the others of its cluster: bounds, unwritten memory, races.
 #include "memory.h"
 
+static bool taking;  // a copy begins to write
+void shared_begin_launch() { taking = false; }
+// A remote arrival at an mbarrier tells, even without a release to the cluster, that products and copies which its
+// thread has waited for are over: another copy may then take their place. It says nothing of what threads read or wrote.
+static u32 known_over(u32 clock) { return taking && cluster ? my_memory->over[current->warp].seen[clock] : 0; }
+
 // ---- a block's own -------------------------------------------------------------------------------------------------
 static std::string shared_place(u32 offset) {
   bool is_static = offset < launch.static_shared;
@@ -41,10 +47,11 @@ static void check_readers(const SharedAccess& a, const Cell& c, u32 i) {
   bool own = a.rank == my_rank, one_warp = !(c.reader_warps & (c.reader_warps - 1));
   for (u32 rest = c.reader_warps; rest; rest &= rest - 1) {
     u32 warp = __builtin_ctz(rest);
-    if (own && warp == current->warp && (!one_warp || ((c.reader & ~MANY) == my_id() && !(c.reader & MANY)))) continue;
+    if (own && warp == current->warp && (!one_warp || ((c.reader & ID) == my_id() && !(c.reader & MANY)))) continue;
     u32 time = launch.partial_sync ? a.m.read_times[i][warp] : c.read_time;
-    if (time <= std::max(own ? my_memory->barrier : 0, my_warp().seen[a.rank * EACH + warp])) continue;
-    u32 reader = one_warp && (c.reader & 0x7fff) != my_id() ? c.reader & 0x7fff : a.rank << 10 | warp * 32;
+    u32 over = c.reader & ENGINE ? known_over(a.rank * EACH + warp) : 0;
+    if (time <= std::max({own ? my_memory->barrier : 0, my_warp().seen[a.rank * EACH + warp], over})) continue;
+    u32 reader = one_warp && (c.reader & ID) != my_id() ? c.reader & ID : a.rank << 10 | warp * 32;
     race("read", a.how, place_of(a.rank, a.offset), one_warp ? name_of(reader) : "warp " + std::to_string(warp), a.site);
     return;
   }
@@ -64,11 +71,14 @@ static void note_read(const SharedAccess& a, Cell& c, u32 i) {
     *at = {my_id(), order_.now, a.site};
     return;
   }
+  u16 engine = a.how & BY_ENGINE ? ENGINE : 0;
   if (c.read_time <= my_memory->barrier) {
     c.reader_warps = 0;
-    c.reader = my_id();
-  } else if ((c.reader & ~MANY) != my_id())
-    c.reader = my_id() | MANY;
+    c.reader = my_id() | engine;
+  } else if ((c.reader & ID) != my_id())
+    c.reader = my_id() | MANY | (c.reader & engine);
+  else if (!engine)
+    c.reader &= ~ENGINE;
   c.reader_warps |= 1u << current->warp;
   c.read_time = order_.now;
   if (launch.partial_sync) my_memory->read_times[i][current->warp] = order_.now;
@@ -82,7 +92,8 @@ static void access_cell(const SharedAccess& a, u32 i, u32 size) {
       first_time(a.site, "unwritten"))
     report(Kind::uninitialised, a.site, "read of %s, which nothing has written", place_of(a.rank, a.offset).c_str());
   bool both_atomic = (how & SIM_ATOMIC) && (c.writer & ATOMIC);
-  if (written && !both_atomic && !is_ordered(c.writer & 0x7fff, c.write_time) && checks(CHECK_RACES) &&
+  bool copied_over = c.writer & COPIED && c.write_time <= known_over(rank_of_id(c.writer & ID) * EACH + ASYNC);
+  if (written && !both_atomic && !copied_over && !is_ordered(c.writer & 0x7fff, c.write_time) && checks(CHECK_RACES) &&
       !((how & SIM_STORE) && same_bytes(place, a.value, size)))
     race("write", how, place_of(a.rank, a.offset),
          c.writer & COPIED ? "an asynchronous copy" : name_of(c.writer & 0x7fff), a.site);
@@ -102,6 +113,11 @@ void access_shared(u32 rank, u32 offset, u32 size, u32 how, const void* value, u
   if (a.m.any_in_flight && checks(CHECK_RACES) && is_in_flight(rank, offset, size) && first_time(site, "flight"))
     report(Kind::race, site, "race: this %s of %s comes before the copy into it has been waited for",
            how & SIM_STORE ? "write" : "read", place_of(rank, offset).c_str());
+  if ((how & SIM_STORE) && checks(CHECK_MEMORY) && holds_mbarrier(rank, offset, offset + size)) {
+    report(Kind::trap, site, "a write to %s, where an mbarrier lies (until mbarrier.inval)",
+           place_of(rank, offset).c_str());
+    stop();
+  }
   if ((how & SIM_STORE) && checks(CHECK_RACES)) {
     const char* reader = wgmma_reads(rank, offset, offset + size)       ? "wgmma"
                          : bulk_copy_reads(rank, offset, offset + size) ? "bulk copy"
@@ -138,11 +154,13 @@ void reach_block(u32 rank, u32 site) {
 void shared_taken_by_copy(u32 rank, u32 offset, u32 bytes, u32 site) {
   if (rank != my_rank && checks(CHECK_RACES)) check_remote(rank, site);
   u32 step = std::min(bytes, 16u);
+  taking = true;
   for (u32 i = 0; i + step <= bytes; i += step)
     if (rank == my_rank)
       sim_access(sim_shared + offset + i, step, SIM_STORE, nullptr, site);
     else if (launch.checks)
       access_shared(rank, offset + i, step, SIM_STORE, nullptr, site);
+  taking = false;
   mark_in_flight(rank, offset, bytes);
 }
 void memory_end_block() {
@@ -200,7 +218,7 @@ extern "C" u32 sim_mapa(u32 address, u32 rank, u32 site) {
 // The copy engine and wgmma see what threads wrote only after a fence.proxy.async of the writer, or of who starts them.
 void check_copied_from(u32 begin, u32 bytes, u32 site) {
   if (!launch.checks) return;
-  access_shared(my_rank, begin, bytes, SIM_LOAD, nullptr, site);
+  access_shared(my_rank, begin, bytes, SIM_LOAD | BY_ENGINE, nullptr, site);
   if (!checks(CHECK_RACES)) return;
   for (u32 i = begin >> granule_shift(); i <= (begin + bytes - 1) >> granule_shift(); i++) {
     const Cell& c = my_memory->cells[i];
