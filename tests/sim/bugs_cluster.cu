@@ -357,3 +357,88 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) memory_of_the_device_at_onc
   y[64 + 32 * my_rank() + t] = y[32 * (my_rank() ^ 1) + t];
   SYNC_CLUSTER();
 }
+
+// Shared memory of one block copied into that of the other by the copy engine.
+#define PASS_ON(before_the_copy, after_the_copy)                                                                       \
+  __shared__ __align__(16) float s[32], from[32];                                                                      \
+  __shared__ u64 full;                                                                                                 \
+  int t = threadIdx.x;                                                                                                 \
+  u32 f = shared_address(&full), other = my_rank() ^ 1;                                                                \
+  from[t] = x[32 * my_rank() + t];                                                                                     \
+  before_the_copy;                                                                                                     \
+  if (t == 0) {                                                                                                        \
+    INIT(f, 1);                                                                                                        \
+    FENCE_INIT();                                                                                                      \
+    EXPECT(f, 128);                                                                                                    \
+  }                                                                                                                    \
+  SYNC_CLUSTER();                                                                                                      \
+  if (t == 0)                                                                                                          \
+    asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];" ::"r"( \
+                     there(s, other)), "r"(shared_address(from)), "r"(there(&full, other)) : "memory");                \
+  after_the_copy;                                                                                                      \
+  WAIT("", f, 0);                                                                                                      \
+  y[32 * my_rank() + t] = s[t];                                                                                        \
+  SYNC_CLUSTER()
+
+// Correct: grid 2, block 32, shared 0
+extern "C" __global__ void __cluster_dims__(2, 1, 1) copies_from_block_to_block(float* x, float* y, int n) {
+  PASS_ON(asm volatile("fence.proxy.async.shared::cta;" ::: "memory"), );
+}
+
+// Race: grid 2, block 32, shared 0
+extern "C" __global__ void __cluster_dims__(2, 1, 1) copies_what_was_not_fenced(float* x, float* y, int n) {
+  PASS_ON(, );
+}
+
+// Race: grid 2, block 32, shared 0
+extern "C" __global__ void __cluster_dims__(2, 1, 1) writes_what_is_being_copied(float* x, float* y, int n) {
+  PASS_ON(asm volatile("fence.proxy.async.shared::cta;" ::: "memory"), __syncwarp(); from[t] = 1);
+}
+
+// Race: grid 2, block 32, shared 0
+extern "C" __global__ void __cluster_dims__(2, 1, 1) reads_before_the_copy_came(float* x, float* y, int n) {
+  PASS_ON(asm volatile("fence.proxy.async.shared::cta;" ::: "memory"), y[64 + 32 * my_rank() + t] = s[t]);
+}
+
+#define SPECIAL(name, value) asm volatile("mov.u32 %0, %%" name ";" : "=r"(value))
+
+// Correct: grid 8, block 32, shared 0
+extern "C" __global__ void __cluster_dims__(4, 1, 1) places_in_a_cluster(float* x, float* y, int n) {
+  __shared__ float s[32];
+  u32 rank, number, blocks, clusters, found[3];
+  SPECIAL("cluster_ctarank", rank);
+  SPECIAL("clusterid.x", number);
+  SPECIAL("cluster_nctaid.x", blocks);
+  SPECIAL("nclusterid.x", clusters);
+  float* next;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(next) : "l"(s), "r"((rank + 1) % blocks));
+  asm("getctarank.u64 %0, %1;" : "=r"(found[0]) : "l"(next));
+  asm("getctarank.shared::cluster.u32 %0, %1;" : "=r"(found[1]) : "r"(there(s, rank)));
+  asm("{ .reg .pred p, q; isspacep.shared::cta p, %1; isspacep.shared::cluster q, %1; @p mov.u32 %0, 9; @!p selp.u32 %0, "
+      "1, 2, q; }" : "=r"(found[2]) : "l"(next));
+  if (threadIdx.x == 0) {
+    y[blockIdx.x] = 1000 * number + 100 * rank + 10 * blocks + clusters;
+    y[8 + blockIdx.x] = 100 * found[0] + 10 * found[1] + found[2];
+  }
+}
+
+__device__ unsigned turn;
+
+// Correct: grid 8, block 32, shared 0
+extern "C" __global__ void __cluster_dims__(2, 1, 1) clusters_wait_for_each_other(float* x, float* y, int n) {
+  u32 number;
+  SPECIAL("clusterid.x", number);
+  if (my_rank() == 1 && threadIdx.x == 0) {
+    while (atomicAdd(&turn, 0) != 3 - number) {}  // the last cluster goes first
+    __threadfence();
+  }
+  SYNC_CLUSTER();
+  float before = number == 3 ? 0 : y[2 * (number + 1)];
+  SYNC_CLUSTER();
+  if (threadIdx.x == 0) {
+    y[2 * number + my_rank()] = before + 1;
+    __threadfence();
+  }
+  SYNC_CLUSTER();
+  if (my_rank() == 0 && threadIdx.x == 0) atomicAdd(&turn, 1);
+}

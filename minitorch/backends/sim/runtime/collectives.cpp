@@ -359,6 +359,7 @@ static void end_cluster_phase() {
   c.phase++;
   c.arrived = 0;
   c.released = c.releasing;
+  if (!c.relaxed) memory_end_phase();
   c.releasing = Clock();
   c.was_relaxed = c.relaxed;
   c.relaxed = false;
@@ -401,6 +402,7 @@ bool release_cluster_barrier(u32 done) {
       waiting++;
     }
   if (waiting && waiting + done == thread_count && !cluster->was_relaxed) order_barrier();
+  if (waiting) memory_begin_phase();
   return waiting;
 }
 void cluster_end_thread() {

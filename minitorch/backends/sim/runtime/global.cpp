@@ -21,14 +21,28 @@ static u32 block_number() {
 
 static std::map<const void*, Stretches> released;  // by X
 
+static void add_stretch() {
+  my_memory->own_stretches.push_back(block_times.size());
+  block_times.push_back(++order_.now);
+  block_numbers.push_back(block_number());
+}
 void begin_stretch() {
   if (!block_numbers.empty() && block_numbers.back() == block_number()) {
     if (my_memory->own_stretches.empty()) my_memory->own_stretches.push_back(block_times.size() - 1);
     return;
   }
-  my_memory->own_stretches.push_back(block_times.size());
-  block_times.push_back(++order_.now);
-  block_numbers.push_back(block_number());
+  add_stretch();
+}
+void memory_end_phase() {
+  for (u32 r = 0; r < cluster->size; r++) {
+    const BlockMemory& m = of_rank(memory_slots, my_memory, r);
+    cluster->stretches.add(m.acquired);
+    for (u32 i : m.own_stretches) cluster->stretches.add(i);
+  }
+}
+void memory_begin_phase() {
+  my_memory->acquired.add(cluster->stretches);
+  add_stretch();
 }
 void forget_allocations() {
   for (Allocation* a : allocations) {

@@ -11,20 +11,6 @@ struct Cell {                 // of `granule` bytes of memory
   u32 reader_warps;           // shared memory: warps that have read since the last barrier
 };
 
-// Between blocks: a block that has made its writes visible by a fence and then does an atomic on X happens before a
-// block that does an atomic on X later.
-struct Stretches {  // a set of them
-  std::vector<u64> bits;
-  void add(u32 i) {
-    if (bits.size() <= i / 64) bits.resize(i / 64 + 1);
-    bits[i / 64] |= 1ull << i % 64;
-  }
-  void add(const Stretches& other) {
-    if (bits.size() < other.bits.size()) bits.resize(other.bits.size());
-    for (size_t i = 0; i < other.bits.size(); i++) bits[i] |= other.bits[i];
-  }
-  bool has(u32 i) const { return i / 64 < bits.size() && bits[i / 64] >> i % 64 & 1; }
-};
 // An access to shared memory by a thread of another block.
 struct Remote {
   u32 id, time, site;

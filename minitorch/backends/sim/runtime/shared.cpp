@@ -3,6 +3,7 @@
 
 static bool taking;  // a copy begins to write
 void shared_begin_launch() { taking = false; }
+
 // A remote arrival at an mbarrier tells, even without a release to the cluster, that products and copies which its
 // thread has waited for are over: another copy may then take their place. It says nothing of what threads read or wrote.
 static u32 known_over(u32 clock) { return taking && cluster ? my_memory->over[current->warp].seen[clock] : 0; }

@@ -42,6 +42,21 @@ struct Order {
 };
 extern Order order_;
 
+// Between blocks: a block that has made its writes visible by a fence and then does an atomic on X happens before a
+// block that does an atomic on X later.
+struct Stretches {  // a set of them
+  std::vector<u64> bits;
+  void add(u32 i) {
+    if (bits.size() <= i / 64) bits.resize(i / 64 + 1);
+    bits[i / 64] |= 1ull << i % 64;
+  }
+  void add(const Stretches& other) {
+    if (bits.size() < other.bits.size()) bits.resize(other.bits.size());
+    for (size_t i = 0; i < other.bits.size(); i++) bits[i] |= other.bits[i];
+  }
+  bool has(u32 i) const { return i / 64 < bits.size() && bits[i / 64] >> i % 64 & 1; }
+};
+
 // ---- clusters ------------------------------------------------------------------------------------------------------
 // Blocks that run together and reach each other's shared memory. One of them is the present block; the others lie in
 // slots. An address of shared memory of the block with rank r is (r + 1) << 24 | offset; with 0 there, one's own.
@@ -52,6 +67,7 @@ struct Cluster {
   u64 phase;                              // of barrier.cluster
   bool relaxed, was_relaxed;              // whether somebody arrived without order: in this phase, in the last one
   Clock releasing, released;              // by who has arrived in this phase; by all, in the last one
+  Stretches stretches;                    // that happened before the end of the last phase
   u32 inits[RANKS];                       // for each block, up to where mbarriers are known to all by their fences
 };
 extern Cluster* cluster;  // null in a launch without clusters
@@ -184,6 +200,8 @@ u32 copier_of(u32 rank);                          // the number of a block's cop
 bool order_has_mbarrier(u32 id, u32 time);        // whether an mbarrier made then is known to be initialised
 void memory_end_block();
 void memory_inits_seen();
+void memory_end_phase();                          // of barrier.cluster: what all have done and acquired ...
+void memory_begin_phase();                        // ... the present block knows
 void check_copied_from(u32 begin, u32 bytes, u32 site);  // the copy engine or wgmma reads shared memory
 inline bool checks(u32 which) { return launch.checks & which; }
 
