@@ -42,6 +42,8 @@ def complaint(code, arch, options=()):
     """What the compiler or ptxas says against a code on an architecture; "" if it is taken."""
     if code.arch != "90" and not arch.startswith(code.arch.rstrip("af")):
         return ""                                          # for one architecture only
+    if int(arch) < 90 and any(macro.startswith("-DCLUSTER=") for macro in code.macros):
+        return ""                                          # clusters are of 9.0 and newer
     arch = code.arch if code.arch != "90" else arch
     try:
         return sass.assemble(compile_source(code.source, code.macros, arch, "ptx"), arch, options)
