@@ -6,6 +6,7 @@
 #define INIT(bar, n) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(n) : "memory")
 #define EXPECT(bar, bytes) \
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory")
+#define ARRIVE(bar) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory")
 #define WAIT(bar, phase)                                                                                          \
   asm volatile(                                                                                                   \
       "{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra again; }" ::"r"(bar), \
@@ -222,4 +223,45 @@ extern "C" __global__ void memory_of_an_mbarrier_that_is_over(float* x, float* y
   ((float*)s)[t] = x[t];
   __syncthreads();
   y[t] = ((float*)s)[31 - t];
+}
+
+// One warpgroup multiplies two tiles that another warp puts into the same place, one after the other.
+#define TWO_PRODUCTS(before_the_wait, after_the_wait)                 \
+  __shared__ __align__(128) u32 tiles[576];                           \
+  __shared__ u64 full, empty;                                         \
+  u32 f = shared_address(&full), e = shared_address(&empty);          \
+  int t = threadIdx.x;                                                \
+  if (t == 0) {                                                       \
+    INIT(f, 32);                                                      \
+    INIT(e, 1);                                                       \
+  }                                                                   \
+  __syncthreads();                                                    \
+  float d[4] = {0, 0, 0, 0};                                          \
+  for (int tile = 0; tile < 2; tile++) {                              \
+    if (t >= 128) {                                                   \
+      if (tile) WAIT(e, 0);                                           \
+      u32 value = tile ? 0x40004000u : 0x3f803f80u;                   \
+      for (int i = t - 128; i < 576; i += 32) tiles[i] = value;       \
+      FENCE_PROXY();                                                  \
+      ARRIVE(f);                                                      \
+    } else {                                                          \
+      WAIT(f, tile);                                                  \
+      BEGIN_PRODUCTS();                                               \
+      MULTIPLY(d, tiles);                                             \
+      COMMIT_PRODUCTS();                                              \
+      before_the_wait;                                                \
+      WAIT_PRODUCTS(0);                                               \
+      after_the_wait;                                                 \
+    }                                                                 \
+  }                                                                   \
+  if (t < 128) y[t] = d[t % 4]
+
+// Race: grid 1, block 160, shared 0
+extern "C" __global__ void __launch_bounds__(160) empty_before_the_product_is_over(float* x, float* y, int n) {
+  TWO_PRODUCTS(if (t == 0) ARRIVE(e), );
+}
+
+// Correct: grid 1, block 160, shared 0
+extern "C" __global__ void __launch_bounds__(160) empty_after_the_product_is_over(float* x, float* y, int n) {
+  TWO_PRODUCTS(, if (t == 0) ARRIVE(e));
 }

@@ -81,7 +81,7 @@ def wgmma(w, i):
         return "sim_wgmma_commit();"
     if kind == "wait_group":
         arrived = "".join(f" settle({found[1]});" for found in map(w.register, sorted(w.accumulators)) if found)
-        return f"sim_wgmma_wait({i.operands[0]});{arrived}"
+        return f"sim_wgmma_wait({i.operands[0]}, {w.site()});{arrived}"
     shape = next(p for p in i.parts if p.startswith("m64n"))
     d_type, a_type, b_type = i.parts[-3:]
     if "sp" in i.parts or a_type != b_type or a_type not in ("f16", "bf16", "tf32"):

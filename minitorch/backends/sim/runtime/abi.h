@@ -110,7 +110,7 @@ void sim_wgmma(u32 element, u32 n, bool half_result, void* d, const u32* a, u64 
                bool accumulate, int scale_a, int scale_b, bool transpose_a, bool transpose_b, u32 site);
 void sim_wgmma_fence();
 void sim_wgmma_commit();
-void sim_wgmma_wait(u32 groups_left);
+void sim_wgmma_wait(u32 groups_left, u32 site);
 u32 sim_wgmma_result(u32 word);
 void sim_wgmma_early(u32 site);
 

@@ -216,6 +216,11 @@ extern "C" u32 sim_mapa(u32 address, u32 rank, u32 site) {
   return address;
 }
 
+void read_until_now(const std::vector<u32>& units) {
+  for (u32 unit : units)
+    for (u32 i = unit >> granule_shift(); i <= (unit + 15) >> granule_shift(); i++)
+      note_read({*my_memory, my_rank, unit, SIM_LOAD | BY_ENGINE, 0, nullptr}, my_memory->cells[i], i);
+}
 // The copy engine and wgmma see what threads wrote only after a fence.proxy.async of the writer, or of who starts them.
 void check_copied_from(u32 begin, u32 bytes, u32 site) {
   if (!launch.checks) return;

@@ -202,6 +202,7 @@ void memory_end_block();
 void memory_inits_seen();
 void memory_end_phase();                          // of barrier.cluster: what all have done and acquired ...
 void memory_begin_phase();                        // ... the present block knows
+void read_until_now(const std::vector<u32>& units);  // by wgmma, 16 bytes each
 void check_copied_from(u32 begin, u32 bytes, u32 site);  // the copy engine or wgmma reads shared memory
 inline bool checks(u32 which) { return launch.checks & which; }
 

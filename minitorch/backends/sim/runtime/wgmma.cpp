@@ -5,6 +5,7 @@
 f32 unpack(u32 element, u32 word, u32 index);
 u32 elements_per_word(u32 element);
 u32 swizzled(u32 address, u32 mode);
+void warp_op(WarpOp& op);
 
 struct WarpgroupOp {
   u32 element, n;
@@ -20,6 +21,7 @@ struct WarpgroupOp {
 // Shared memory that a wgmma may read until its group has been waited for.
 struct Reading {
   u32 begin, end, warpgroup, group;
+  std::vector<u32> units;  // of 16 bytes
 };
 struct BlockProducts {  // of a block
   std::vector<Reading> readings;
@@ -96,7 +98,7 @@ static std::vector<f32> read_operand(const WarpgroupOp& o, u64 descriptor, bool 
       values[row * k_size + k] = element_at(o.element, address) * scale;
     }
   for (u32 unit : units) check_copied_from(unit, 16, o.site);
-  mine->readings.push_back({low, high, warpgroup, mine->groups[warpgroup]});
+  mine->readings.push_back({low, high, warpgroup, mine->groups[warpgroup], units});
   return values;
 }
 static u32 value_of(const Products& p, u32 word) {
@@ -195,7 +197,19 @@ extern "C" void sim_wgmma_commit() {
 }
 // The results of the groups waited for may be had from here on: the caller then calls `sim_wgmma_result` for its
 // registers, and `words` keeps them until the next wait.
-extern "C" void sim_wgmma_wait(u32 groups_left) {
+static void run_wait(WarpOp** lanes, u32) {  // once for a warp: none goes on before all have come
+  s64 limit = (s64)current->products.group - lanes[current->lane]->argument;
+  if (current->index % 128 >= 32 || !checks(CHECK_RACES)) return;
+  for (const Reading& r : mine->readings)
+    if (r.warpgroup == current->index / 128 && (s64)r.group < limit) read_until_now(r.units);
+}
+extern "C" void sim_wgmma_wait(u32 groups_left, u32 site) {
+  WarpOp op{};
+  op.run = run_wait;
+  op.argument = groups_left;
+  op.mask = FULL;
+  op.site = site;
+  warp_op(op);
   Products& p = current->products;
   s64 limit = (s64)p.group - groups_left;
   size_t over = 0;
@@ -205,8 +219,8 @@ extern "C" void sim_wgmma_wait(u32 groups_left) {
   p.over = std::max(p.over, limit);
   p.fenced = p.fenced && (p.words.empty() || (s64)p.words[0].group >= p.over);
   p.settled.clear();
-  if (current->index % 128) return;
   u32 warpgroup = current->index / 128;
+  if (current->index % 128) return;
   limit = (s64)mine->groups[warpgroup] - groups_left;
   auto& readings = mine->readings;
   auto over_now = [&](const Reading& r) { return r.warpgroup == warpgroup && (s64)r.group < limit; };
