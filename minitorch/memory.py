@@ -254,14 +254,12 @@ def is_own(module):
 def steps_from(holder, held):
     """(words, thing) for each of the things in `held` that `holder` holds: ``[3]``, ``.weight``."""
     if isinstance(holder, dict):
-        pairs = [(f"[{key!r}]", value) for key, value in list(holder.items())]
-    elif isinstance(holder, (list, tuple)):
-        pairs = [(f"[{i}]", value) for i, value in enumerate(list(holder))]
-    elif isinstance(holder, Node):
-        pairs = []                                         # graphs are told of by themselves
-    else:
-        pairs = [(attribute_of(holder, value), value) for value in gc.get_referents(holder)]
-    return [(words, value) for words, value in pairs if id(value) in held]
+        return [(f"[{key!r}]", value) for key, value in list(holder.items()) if id(value) in held]
+    if isinstance(holder, (list, tuple)):
+        return [(f"[{i}]", value) for i, value in enumerate(list(holder)) if id(value) in held]
+    if isinstance(holder, Node):
+        return []                                          # graphs are told of by themselves
+    return [(attribute_of(holder, value), value) for value in gc.get_referents(holder) if id(value) in held]
 
 
 def attribute_of(holder, value):

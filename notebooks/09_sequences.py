@@ -273,10 +273,11 @@ def batch(words):
 
 def fit(model, steps=250):
     optimizer, losses = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1), []
+    x, y = batch(train)
     for _ in range(steps):
-        x, y = batch([train[i] for i in torch.randint(0, len(train), (48,)).tolist()])
+        chosen = torch.randint(0, len(train), (48,))
         optimizer.zero_grad()
-        loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
+        loss = F.cross_entropy(model(x[chosen]).flatten(0, 1), y[chosen].flatten())
         loss.backward()
         optimizer.step()
         losses.append(loss.item())

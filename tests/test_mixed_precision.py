@@ -102,8 +102,15 @@ def test_scaler_skips_steps_that_overflowed(layer):
 
 def test_scaler_order_and_state(layer):
     scaler, optimizer = GradScaler("cpu"), torch.optim.SGD(layer.parameters(), lr=0.1)
+    for early in (scaler.update, lambda: scaler.step(optimizer), lambda: scaler.unscale_(optimizer)):
+        with pytest.raises(AssertionError, match="before anything was scaled"):
+            early()
+    scaler.scale(torch.ones(()))
     with pytest.raises(AssertionError, match="No inf checks"):
         scaler.update()
+    with pytest.raises(AssertionError, match="for this optimizer"):
+        scaler.step(optimizer)                             # there is no gradient
+    scaler.update(scaler.get_scale())
     scaler.scale(layer(torch.ones(1, 3)).sum()).backward()
     scaler.unscale_(optimizer)
     with pytest.raises(RuntimeError, match="already been called"):
@@ -112,7 +119,13 @@ def test_scaler_order_and_state(layer):
     scaler.step(optimizer)
     with pytest.raises(RuntimeError, match="already been called"):
         scaler.step(optimizer)
+    with pytest.raises(RuntimeError, match="after step"):
+        scaler.unscale_(optimizer)
     scaler.update(8.0)
+    layer.half()
+    scaler.scale(layer(torch.ones(1, 3, dtype=torch.float16)).sum()).backward()
+    with pytest.raises(ValueError, match="FP16"):
+        scaler.step(optimizer)
     other = GradScaler("cpu")
     other.load_state_dict(scaler.state_dict())
     assert other.get_scale() == 8

@@ -8,10 +8,13 @@ import os
 import re
 import runpy
 import socket
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_kernels import NAME, Forker
 
 from minitorch.__main__ import main
 from minitorch.check import exercise, notebook
@@ -176,20 +179,35 @@ socket.socket.connect = local_only
 '''
 
 
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    """The name of kernels as students have them, which start soon where processes can be forked."""
+    pytest.importorskip("ipykernel")
+    folder = tmp_path_factory.mktemp("kernels")
+    (folder / "sitecustomize.py").write_text(SITE, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        for variable, value in {"PYTHONPATH": os.pathsep.join([str(folder), str(FOLDER.parent),
+                                                               os.environ.get("PYTHONPATH", "")]),
+                                "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "JUPYTER_PATH": str(folder),
+                                "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR",
+                                                               str(Path.home() / ".cache" / "matplotlib"))}.items():
+            patch.setenv(variable, value)
+        if not sys.platform.startswith("linux"):
+            yield "python3"
+            return
+        with closing(Forker(folder, dict(os.environ))):
+            yield NAME
+
+
 @pytest.mark.parametrize("name", SOURCES)
-def test_student(name, tmp_path, monkeypatch):
+def test_student(name, tmp_path, monkeypatch, kernels):
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
-    (tmp_path / "sitecustomize.py").write_text(SITE, encoding="utf-8")
-    path = os.pathsep.join([str(tmp_path), str(FOLDER.parent), os.environ.get("PYTHONPATH", "")])
-    for variable, value in {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-                            "IPYTHONDIR": str(tmp_path / "ipython"), "MPLCONFIGDIR": os.environ.get(
-                                "MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib"))}.items():
-        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     book = nbformat.reads(notebook.to_ipynb(notebook.student(SOURCES[name])), as_version=4)
     nbformat.validate(book)
-    nbclient.NotebookClient(book, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    where = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(book, timeout=120, kernel_name=kernels, resources=where).execute()
     asked = exercises(SOURCES[name])
     said = [text for cell in book.cells for output in cell.get("outputs", ())
             for text in [output.get("data", {}).get("text/plain", "")] if ": still missing" in text]

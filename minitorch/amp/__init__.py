@@ -4,6 +4,7 @@ import inspect
 import math
 
 from ..core.arrays import counted
+from ..core.dtypes import float16
 from ..core.graph import bump_version, bump_versions, calling_line
 from ..core.tensor import Tensor
 from ..utils._pytree import tree_map
@@ -40,7 +41,8 @@ class GradScaler:
             raise AssertionError("The growth factor must be > 1.0, the backoff factor must be < 1.0.")
         self._scale, self._growth_factor, self._backoff_factor = float(init_scale), growth_factor, backoff_factor
         self._growth_interval, self._growth_tracker, self._enabled = growth_interval, 0, enabled
-        self._found = {}                                   # id of an optimizer -> whether a gradient was not finite
+        self._scaled = False                               # whether something was ever scaled
+        self._found = {}                                   # id of an optimizer -> was a gradient not finite; None: none
         self._stepped = set()
 
     def scale(self, outputs):
@@ -51,17 +53,28 @@ class GradScaler:
         def scaled(output):
             if not isinstance(output, Tensor):
                 raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+            self._scaled = True
             return output * self._scale
         return tree_map(scaled, outputs)
+
+    def _check_scaled(self, function):
+        """AssertionError if gradients would be divided by a scale that no loss was multiplied by."""
+        if not self._scaled:
+            raise AssertionError(f"Attempted {function} before anything was scaled: call scaler.scale(loss).backward() "
+                                 "in place of loss.backward() first.")
 
     def unscale_(self, optimizer):
         """Divide the optimizer's gradients by the scale, as `step` does unless it was done before (to clip them)."""
         if not self._enabled:
             return
+        self._check_scaled("unscale_")
         if id(optimizer) in self._found:
-            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+            raise RuntimeError("unscale_() is being called after step()." if id(optimizer) in self._stepped else
+                               "unscale_() has already been called on this optimizer since the last update().")
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        self._found[id(optimizer)] = unscale(grads, 1.0 / self._scale)
+        if any(grad.dtype is float16 for grad in grads):
+            raise ValueError("Attempting to unscale FP16 gradients: keep parameters in float32, under autocast.")
+        self._found[id(optimizer)] = unscale(grads, 1.0 / self._scale) if grads else None
 
     def step(self, optimizer, *args, **kwargs):
         """Unscale the gradients if that was not done, and step unless one of them is not finite."""
@@ -71,8 +84,11 @@ class GradScaler:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
         if id(optimizer) in self._stepped:
             raise RuntimeError("step() has already been called since the last update().")
+        self._check_scaled("step")
         if id(optimizer) not in self._found:
             self.unscale_(optimizer)
+        if self._found[id(optimizer)] is None:
+            raise AssertionError("No inf checks were recorded for this optimizer: no parameter of it has a gradient.")
         self._stepped.add(id(optimizer))
         return None if self._found[id(optimizer)] else optimizer.step(*args, **kwargs)
 
@@ -80,9 +96,10 @@ class GradScaler:
         """Choose the scale of the next step, or set it."""
         if not self._enabled:
             return
+        self._check_scaled("update")
         if new_scale is not None:
             self._scale = float(new_scale.item() if isinstance(new_scale, Tensor) else new_scale)
-        elif not self._found:
+        elif set(self._found.values()) <= {None}:
             raise AssertionError("No inf checks were recorded prior to update.")
         elif any(self._found.values()):
             self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
