@@ -43,9 +43,10 @@ def test_attention(dtype, query, key, features, causal):
 
 
 def test_one_tile_and_weights_of_zero_and_one():
-    """Heads of 40 features; the first consumer's rows see none of the second tile of keys."""
+    """Heads of 40 features; the first consumer's rows see none of the second tile of keys. Then one query."""
     arrays = inputs(bf16, (2, 193, 40), (2, 150, 40), None)
     assert check(arrays, scale=20.0, causal=True)[1] == HOPPER + BACKWARD
+    assert check(inputs(bf16, (3, 1, 64), (3, 5, 64), None), scale=0.2, causal=True)[1] == HOPPER + BACKWARD
 
 
 def test_strided_heads_are_not_copied():
