@@ -95,9 +95,9 @@ def smoke(s):
             got = put(a, dtype) @ put(b, dtype)
         return checked(on_host(got), rounded(a, dtype) @ rounded(b, dtype), limit)
 
-    def attention(dtype, d, limit):
-        t = 64 if s.quick else 512
-        q, k, v = [draw((2, 2, t, d)) for _ in range(3)]
+    def attention(dtype, d, limit, heads=2):
+        t, heads = (64, 2) if s.quick else (512, heads)
+        q, k, v = [draw((2, heads, t, d)) for _ in range(3)]
         got = minitorch.nn.functional.scaled_dot_product_attention(*[put(x, dtype) for x in (q, k, v)], is_causal=True)
         q, k, v = [rounded(x, dtype) for x in (q, k, v)]
         scores = np.where(np.tril(np.ones((t, t), bool)), q @ k.swapaxes(-1, -2) / np.sqrt(d), -np.inf)
@@ -120,6 +120,7 @@ def smoke(s):
         "product, float16 at odd sizes (mma)": lambda: product("float16", (n + 3, n + 1, n + 5), 2e-3),
         "product, bfloat16 (hopper)": lambda: product("bfloat16", (n, n, n), 6e-3),
         "attention, bfloat16": lambda: attention("bfloat16", 64, 1e-2),
+        "attention, bfloat16 (hopper)": lambda: attention("bfloat16", 128, 1e-2, heads=16),
         "attention, float32": lambda: attention("float32", 64, 1e-4),
         "graph": lambda: graph_against_eager(s, 3),
     }

@@ -48,7 +48,7 @@ def exact(arrays, attrs):
             *reference("scaled_dot_product_attention_backward", [g, q, k, v, mask, None, None], attrs)]
 
 
-def bounds(arrays, out, scale, causal):
+def bounds(arrays, out, scale, causal, p=0.0, place=None):
     """How far the results may be from the exact ones, to first order.
 
     A score is wrong by `e`, from a sum of E products and a few roundings, and so a weight by 2 e of itself. Weights and
@@ -58,7 +58,7 @@ def bounds(arrays, out, scale, causal):
     weights = reference("scaled_dot_product_attention_weights",
                         [q, k, None if mask is None or mask.dtype == bool else mask,
                                               mask if mask is not None and mask.dtype == bool else None],
-                        dict(scale=scale, causal=causal))[0]
+                        dict(scale=scale, causal=causal))[0] / (1 - p)     # of those that dropout keeps
     r, u, (g, q, k, v) = rounding(g.dtype), 2 * unit(f32), [abs(x.astype("f8")) for x in (g, q, k, v)]
     n = q.shape[-1] + k.shape[-2] + 8
     e = u * n * (scale * (q @ k.swapaxes(-1, -2)).max() + (0 if mask is None else abs(mask.astype("f8")).max()) + 4)
@@ -177,8 +177,8 @@ def test_every_barrier_is_needed(monkeypatch, number, dtype, names):
 
 @pytest.mark.parametrize(("dtype", "arch", "head", "mask"), [(f16, "80", 128, 2), (f32, "80", 64, 2)], ids=str)
 def test_resources(dtype, arch, head, mask):
-    kernel, sizes = attention.FORWARD, attention.Sizes.of(dtype == f16, head, mask)
-    constants = dict(HEAD=head, MASK=mask, CAUSAL=1, ALIGNED=1, WARPS=4)
+    kernel, sizes = attention.FORWARD, attention.Sizes.of(dtype == f16, head, mask, False)
+    constants = dict(HEAD=head, MASK=mask, CAUSAL=1, DROPOUT=0, ALIGNED=1, WARPS=4)
     found = compiler.resources(kernel.source, kernel.macros({"T": dtype, "V": dtype}, constants), arch)
     for entry in FORWARD + BACKWARD:
         assert found[entry].spills == found[entry].stack == 0, (entry, found[entry])

@@ -43,9 +43,10 @@ def test_attention(dtype, query, key, features, causal):
 
 
 def test_one_tile_and_weights_of_zero_and_one():
-    """Heads of 40 features; the first consumer's rows see none of the second tile of keys."""
+    """Heads of 40 features; the first consumer's rows see none of the second tile of keys. Then one query."""
     arrays = inputs(bf16, (2, 193, 40), (2, 150, 40), None)
     assert check(arrays, scale=20.0, causal=True)[1] == HOPPER + BACKWARD
+    assert check(inputs(bf16, (3, 1, 64), (3, 5, 64), None), scale=0.2, causal=True)[1] == HOPPER + BACKWARD
 
 
 def test_strided_heads_are_not_copied():
@@ -98,7 +99,7 @@ def test_waits_are_needed(monkeypatch, number):
 
 def test_resources():
     """Registers of a block's warpgroups fit after they are shared out anew, and none spills."""
-    how = dict(HEAD=128, MASK=0, CAUSAL=1, ALIGNED=1, KEYS=128, CONSUMERS=2, STAGES=6)
+    how = dict(HEAD=128, MASK=0, CAUSAL=1, DROPOUT=0, ALIGNED=1, KEYS=128, CONSUMERS=2, STAGES=6)
     found = attention_hopper.KERNEL.resources("90a", (bf16,), V=bf16, **how)
     assert found.spills == found.stack == 0 and found.registers * 384 <= 65536
     assert max(attention_hopper.shared_bytes(head) for head in (64, 128)) <= 227 * 1024

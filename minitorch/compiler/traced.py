@@ -260,7 +260,7 @@ class Tracer(Backend):
         inline = {name: kernel for name, kernel in base.kernels.items() if base.on_host and OPS[name].inline}
         super().__init__(base.device, TracedModule(base.xp, recorder), inline)
         self.base, self.recorder, self.block, self.calls = base, recorder, None, calls or base
-        self.ndarray = Traced
+        self.ndarray, self.fused_attention = Traced, base.fused_attention
 
     def __getattr__(self, name):
         plain = name.removeprefix("full_")

@@ -102,6 +102,7 @@ class Forward(Picture):
         if name == "scaled_dot_product_attention" and self.open:
             mask = arrays[3] if len(arrays) > 3 else None
             given = (None, mask) if mask is None or mask.dtype == bool else (mask, None)
+            attrs = {name: attrs[name] for name in ("scale", "causal") if name in attrs}
             backend.scaled_dot_product_attention_weights(*arrays[:2], *given, **attrs)
         return name, backend
 

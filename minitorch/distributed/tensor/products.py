@@ -105,10 +105,10 @@ def standardize(call):
 
 @rule("scaled_dot_product_attention", "scaled_dot_product_attention_backward")
 def attention(call):
-    """Cut along the batch and the heads."""
+    """Cut along the batch and the heads; a draw is of the whole."""
     names = [x.name for x in call.op.inputs]
     query, choices = call.shapes[names.index("query")], [call.everywhere()]
-    for d in range(len(query) - 2):
+    for d in range(0 if call.attrs.get("p") else len(query) - 2):
         ins = tuple([cut_at(s, len(query), d, query[d]) if name == "mask" else Shard(d)
                      for name, s in zip(names, call.shapes)])
         if all([x.__class__ is not Sharded or p == R or s[p.dim] == query[d]

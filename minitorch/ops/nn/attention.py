@@ -12,6 +12,8 @@ from ...core.op import recorded as R
 from ...core.registry import late
 from ...core.tensor import wrap
 from ...explain.callers import warn
+from ...random.generator import default_of
+from ...random.philox import PhiloxGenerator, Place
 from ..creation.create import zeros
 from ..define import composite, op
 from ..linalg.linear import linear
@@ -71,15 +73,43 @@ def masked_scores(F, query, key, bias, mask, scale, causal):
     return scores
 
 
+# ---- dropout -----------------------------------------------------------------------------------------------
+def sample_place(d):
+    return Place(d.int(0, 1 << 40), 4 * d.int(0, 99))
+
+
+@op(promotion="any", refuses="c", namespace=None,
+    input=lambda F, g, place, p: F.attention_dropout(g, place=place, p=p),
+    sample=lambda d: ([d.array((2, 3, 5))], dict(place=sample_place(d), p=0.3)))
+def attention_dropout(F, input, *, place, p):
+    """Weights, or anything of their shape (..., L, S), with elements 0 with probability `p` by the draw at `place`, the
+    others over ``1 - p``.
+
+    The words that decide are those of `dropout`, four at a time: of queries q and q + 8 and keys k and k + 8, for which
+    a thread of a kernel computes them (`backends/cuda/src/attention_softmax.cuh`).
+    """
+    xp, (*batch, rows, columns) = F.xp, input.shape
+    down, across = -(-rows // 16), -(-columns // 16)
+    drawn = F.dropout(xp.ones((math.prod(batch), down, 8, across, 8, 2, 2), input.dtype), place=place, p=p)
+    kept = (drawn != 0).transpose(0, 1, 5, 2, 3, 6, 4).reshape(*batch, 16 * down, 16 * across)[..., :rows, :columns]
+    return xp.where(kept, input * (1 / (1 - p)), input.dtype.type(0))
+
+
+def dropped(F, x, p, place):
+    return F.attention_dropout(x, place=place, p=p) if p else x
+
+
 # ---- without keeping the weights ---------------------------------------------------------------------------
-def attention_grads(F, g, needs, query, key, value, mask, out, logs, scale, causal):
-    return (*F.scaled_dot_product_attention_backward(g, query, key, value, mask, out, logs, scale=scale, causal=causal),
-            None)
+def attention_grads(F, g, needs, query, key, value, mask, out, logs, scale, causal, p, place):
+    return (*F.scaled_dot_product_attention_backward(g, query, key, value, mask, out, logs, scale=scale, causal=causal,
+                                                     p=p, place=place), None)
 
 
 def sample_attention(d):
     mask = d.choice([None, d.array((2, 3)), some_keys(d)])
-    return [d.array((2, 2, 3)), d.array((2, 3, 3)), d.array((2, 3, 3)), mask], dict(scale=0.6, causal=d.bool())
+    arrays = [d.array((2, 2, 3)), d.array((2, 3, 3)), d.array((2, 3, 3)), mask]
+    dropout = d.choice([{}, dict(p=0.3, place=sample_place(d))])
+    return arrays, dict(scale=0.6, causal=d.bool(), **dropout)
 
 
 def attention_flops(out, query, key, value, *rest):
@@ -90,13 +120,14 @@ def attention_flops(out, query, key, value, *rest):
 @op(name="scaled_dot_product_attention", promotion="floating", namespace=None,
     node_name="ScaledDotProductFlashAttentionBackward0", flops=attention_flops,
     keeps=("logs",), joint=attention_grads, sample=sample_attention)
-def _scaled_dot_product_attention(F, query, key, value, mask: Other = None, *, scale: float = 1.0, causal=False):
+def _scaled_dot_product_attention(F, query, key, value, mask: Other = None, *, scale: float = 1.0, causal=False,
+                                  p: float = 0.0, place=None):
     """``scaled_dot_product_attention_weights(query, key) @ value``, with a `mask` of bools or numbers to add, as one
-    op.
+    op. Weights are dropped with probability `p`, by the draw at `place`; the others are divided by ``1 - p``.
 
     For devices with a kernel that never writes the weights down. The kept intermediate, "logs", belongs to that kernel.
     """
-    return F.xp.matmul(weights_of(F, query, key, mask, scale, causal), value), None
+    return F.xp.matmul(dropped(F, weights_of(F, query, key, mask, scale, causal), p, place), value), None
 
 
 def weights_of(F, query, key, mask, scale, causal):
@@ -105,23 +136,25 @@ def weights_of(F, query, key, mask, scale, causal):
     return F.scaled_dot_product_attention_weights(query, key, bias, mask, scale=scale, causal=causal)
 
 
-def attention_backward_grads(F, g, needs, grad, query, key, value, mask, scale, causal):
-    """With W the weights, J the (symmetric) Jacobian of softmax, D = grad @ value.T and M = d(scores) of the cotangents
-    of the first two results, the sum of results times cotangents is ``<J D, M> + <W, grad @ c.T>``."""
+def attention_backward_grads(F, g, needs, grad, query, key, value, mask, scale, causal, p, place):
+    """With W the weights, N what dropout multiplies them by, J the (symmetric) Jacobian of softmax, D = N * (grad @
+    value.T) and M = d(scores) of the cotangents of the first two results, the sum of results times cotangents is
+    ``<J D, M> + <N * W, grad @ c.T>``."""
     a, b, c = g
     weights = weights_of(F, query, key, mask, scale, causal)
-    slopes = F.matmul(grad, turned(F, value))
+    slopes = dropped(F, F.matmul(grad, turned(F, value)), p, place)
     back = F.softmax_backward(slopes, weights, dim=-1) * scale
     by_grad = by_value = by_query = by_key = None
-    by_weights = None if c is None else F.matmul(grad, turned(F, c))
+    by_weights = None if c is None else dropped(F, F.matmul(grad, turned(F, c)), p, place)
     if c is not None:
-        by_grad = F.matmul(weights, c)
+        by_grad = F.matmul(dropped(F, weights, p, place), c)
     if a is not None or b is not None:
         m = added(None if a is None else F.matmul(a, turned(F, key)),
                   None if b is None else F.matmul(query, turned(F, b))) * scale
         u = F.softmax_backward(m, weights, dim=-1)
-        by_grad = added(by_grad, F.matmul(u, value))
-        by_value = F.matmul(turned(F, u), grad)
+        of_values = dropped(F, u, p, place)
+        by_grad = added(by_grad, F.matmul(of_values, value))
+        by_value = F.matmul(turned(F, of_values), grad)
         by_query = None if b is None else F.matmul(back, b)
         by_key = None if a is None else F.matmul(turned(F, back), a)
         of_slopes = F.sum(weights * slopes, dim=-1, keepdim=True)
@@ -148,13 +181,15 @@ def sample_attention_backward(d):
 @op(promotion="floating", namespace=None, outputs=(True, True, True), joint=attention_backward_grads,
     sample=sample_attention_backward)
 def scaled_dot_product_attention_backward(F, grad, query, key, value, mask: Other = None, result: Other = None,
-                                          logs: Other = None, *,
-                       scale: float = 1.0, causal=False):
+                                          logs: Other = None, *, scale: float = 1.0, causal=False, p: float = 0.0,
+                                          place=None):
     """The gradients of `scaled_dot_product_attention` in `query`, `key` and `value`, given its `result` and the logs
     that it kept."""
     weights = weights_of(F, query, key, mask, scale, causal)
-    scores = F.softmax_backward(F.matmul(grad, turned(F, value)), weights, dim=-1) * scale
-    return F.matmul(scores, key), F.matmul(turned(F, scores), query), F.matmul(turned(F, weights), grad)
+    slopes = dropped(F, F.matmul(grad, turned(F, value)), p, place)
+    scores = F.softmax_backward(slopes, weights, dim=-1) * scale
+    return (F.matmul(scores, key), F.matmul(turned(F, scores), query),
+            F.matmul(turned(F, dropped(F, weights, p, place)), grad))
 
 
 @composite(namespace="nn.functional", autocast="lower")
@@ -164,17 +199,24 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
     `attn_mask` broadcasts to (..., L, S): bools, True for what takes part, or floats to add. `is_causal` lets query l
     see keys 0 to l. `scale` is by default ``1 / sqrt(E)``. With `enable_gqa` there may be fewer heads (dimension -3)
-    of keys and values, each of which serves several of the query. A query that may see no key gives zeros.
+    of keys and values, each of which serves several of the query. A query that may see no key gives zeros. Weights are
+    0 with probability `dropout_p`, and the others divided by ``1 - dropout_p``, in evaluation, too.
     """
     check_attention(query, key, value, attn_mask, is_causal)
+    if dropout_p > 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     scale = 1 / math.sqrt(max(query.array.shape[-1], 1)) if scale is None else scale
     heads = query.array.shape
     if enable_gqa:
         query, key, value, attn_mask = group_heads(query, key, value, attn_mask)
     mask = bias = None
-    if not dropout_p and query.backend.fused_attention and query.dtype in FUSED and not (
+    dropout_p = dropout_p if dropout_p > 0 else 0.0        # as in PyTorch
+    generator = default_of(query.backend.device) if dropout_p else None
+    if query.backend.fused_attention and query.dtype in FUSED and (
+            not dropout_p or dropout_p < 1 and isinstance(generator, PhiloxGenerator)) and not (
             attn_mask is not None and (attn_mask.needs_grad or attn_mask.tangents)):
-        out = _scaled_dot_product_attention(query, key, value, attn_mask, scale, is_causal)
+        place = generator.take() if dropout_p else None
+        out = _scaled_dot_product_attention(query, key, value, attn_mask, scale, is_causal, float(dropout_p), place)
         return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out
     if attn_mask is not None:
         mask, bias = (attn_mask, None) if attn_mask.array.dtype == bool else (None, attn_mask)

@@ -21,11 +21,13 @@ from .supported import LARGEST_HEAD, attention_heads
 OPERANDS = ("query", "key", "value", "mask", "out", "grad", "query_grad", "key_grad", "value_grad")
 ATTENTION = np.dtype([(name, OPERAND) for name in OPERANDS] +
                      [("scale", "f4"), ("queries", "i4"), ("keys", "i4"), ("features", "i4"), ("value_features", "i4"),
-                      ("batch", "i4", BATCH_DIMS)], align=True)
+                      ("batch", "i4", BATCH_DIMS), ("last", "u4"), ("seed", "u8"), ("offset", "u8"), ("kept", "f4")],
+                     align=True)
 COMMON = "const T* grad, const T* query, const T* key, const T* value, const V* mask?, const f32* logs, " \
-         "const f32* delta"
+         "const f32* delta, const u64* state?"
 SIGNATURES = {
-    "FORWARD": "T* out, f32* logs, const T* query, const T* key, const T* value, const V* mask?, Attention p",
+    "FORWARD": "T* out, f32* logs, const T* query, const T* key, const T* value, const V* mask?, const u64* state?, "
+               "Attention p",
     "DELTA": "f32* delta, const T* grad, const T* out, Attention p, i64 rows",
     "QUERY_GRAD": f"T* query_grad, {COMMON}, Attention p",
     "KEY_GRAD": f"T* key_grad, T* value_grad, {COMMON}, Attention p",
@@ -67,10 +69,10 @@ class Sizes(NamedTuple):
     room: int
 
     @classmethod
-    def of(cls, half, head, mask):
+    def of(cls, half, head, mask, dropout):
         short = head <= 64
-        return cls(32 if half or short else 16, 64 if short and not mask else 32,
-                   32 if half and (short or mask < 2) else 16, 32 if half and short else 16,
+        return cls(32 if half or short else 16, 64 if short and not (mask or dropout) else 32,
+                   32 if half and (short or mask < 2) else 16, 32 if half and short and not dropout else 16,
                    32 if half or short else 16, 0 if half else 32)
 
     def shared_forward(self, warps, head):
@@ -82,7 +84,7 @@ class Sizes(NamedTuple):
         return warps * rows * (2 * head + self.room) + 4 * self.lines * head
 
 
-def constants(query, value, mask, causal, *rows):
+def constants(query, value, mask, causal, dropout, *rows):
     """The constants that the kernels are compiled with, but for WARPS; `rows` are the arrays that are copied row by
     row."""
     most = max(query.shape[-1], value.shape[-1])
@@ -90,8 +92,19 @@ def constants(query, value, mask, causal, *rows):
     aligned = all(x.strides[-1] == x.itemsize and x.data.ptr % 16 == 0 and x.shape[-1] * x.itemsize % 16 == 0 and
                   all(s % 16 == 0 for s, n in zip(x.strides[:-1], x.shape) if n > 1) for x in rows)
     kind = 0 if mask is None else 1 if mask.dtype == np.bool_ else 2
-    return {"HEAD": head, "MASK": kind, "CAUSAL": causal, "ALIGNED": aligned,
+    return {"HEAD": head, "MASK": kind, "CAUSAL": causal, "DROPOUT": dropout, "ALIGNED": aligned,
             "V": query.dtype if mask is None else mask.dtype}
+
+
+def set_dropout(record, p, place):
+    """Write what the kernels need to drop weights; whether they do, and where they find the state of a captured graph.
+    """
+    dropped = round(p * 2**32)
+    if not dropped:
+        return False, None
+    record["last"], record["kept"] = dropped - 1, 1 / (1 - p)
+    record["seed"], record["offset"] = place.seed, place.offset
+    return True, place.state
 
 
 def warps_for(machine, rows, count, per_warp):
@@ -118,7 +131,7 @@ def of_rank(mask):
 
 
 @kernel("scaled_dot_product_attention", halves=True)
-def scaled_dot_product_attention(F, query, key, value, mask=None, *, scale=1.0, causal=False):
+def scaled_dot_product_attention(F, query, key, value, mask=None, *, scale=1.0, causal=False, p=0.0, place=None):
     mask, found = of_rank(mask), None
     if attention_heads(query, key, value, mask, scale) and capability(F.machine) >= 80:
         batch = np.broadcast_shapes(*[x.shape[:-2] for x in (query, key, value, mask) if x is not None])
@@ -126,21 +139,23 @@ def scaled_dot_product_attention(F, query, key, value, mask=None, *, scale=1.0, 
         logs = F.empty((*batch, query.shape[-2]), np.dtype("f4"))
         found = describe(query, scale, key=key, value=value, mask=mask, out=out)
     if found is None:
-        return F.reference.scaled_dot_product_attention(query, key, value, mask, scale=scale, causal=causal)
+        return F.reference.scaled_dot_product_attention(query, key, value, mask, scale=scale, causal=causal, p=p,
+                                                        place=place)
     record, count = found
-    how = constants(query, value, mask, causal, query, key, value)
+    dropout, state = set_dropout(record, p, place)
+    how = constants(query, value, mask, causal, dropout, query, key, value)
     if attention_hopper.launch(F, out, logs, query, key, value, record, how):
         return out, logs
-    sizes = Sizes.of(is_half(query.dtype), how["HEAD"], how["MASK"])
+    sizes = Sizes.of(is_half(query.dtype), how["HEAD"], how["MASK"], dropout)
     warps = warps_for(F.machine, query.shape[-2], count, sizes.forward)
     FORWARD(F.machine, -(-query.shape[-2] // (warps * sizes.forward)) * count, 32 * warps, out, logs, query, key, value,
-            mask, record, shared=sizes.shared_forward(warps, how["HEAD"]) * query.itemsize, WARPS=warps, **how)
+            mask, state, record, shared=sizes.shared_forward(warps, how["HEAD"]) * query.itemsize, WARPS=warps, **how)
     return out, logs
 
 
 @kernel("scaled_dot_product_attention_backward", halves=True)
 def scaled_dot_product_attention_backward(F, grad, query, key, value, mask=None, result=None, logs=None, *, scale=1.0,
-                       causal=False):
+                                          causal=False, p=0.0, place=None):
     mask, found = of_rank(mask), None
     if logs is not None and attention_heads(query, key, value, mask, scale) and capability(F.machine) >= 80:
         batch = result.shape[:-2]
@@ -149,15 +164,16 @@ def scaled_dot_product_attention_backward(F, grad, query, key, value, mask=None,
                          key_grad=grads[1], value_grad=grads[2])
     if found is None:
         arrays = grad, query, key, value, mask, result, logs
-        return F.reference.scaled_dot_product_attention_backward(*arrays, scale=scale, causal=causal)
+        return F.reference.scaled_dot_product_attention_backward(*arrays, scale=scale, causal=causal, p=p, place=place)
     record, count = found
-    how = constants(query, value, mask, causal, grad, query, key, value)
-    sizes, head = Sizes.of(is_half(query.dtype), how["HEAD"], how["MASK"]), how["HEAD"]
+    dropout, state = set_dropout(record, p, place)
+    how = constants(query, value, mask, causal, dropout, grad, query, key, value)
+    sizes, head = Sizes.of(is_half(query.dtype), how["HEAD"], how["MASK"], dropout), how["HEAD"]
     how["WARPS"] = warps = 2 if sizes.lines < 32 else warps_for(F.machine, key.shape[-2], count, sizes.key_grad)
     rows = count * query.shape[-2]
     delta = F.empty((rows,), np.dtype("f4"))
     DELTA(F.machine, -(-rows // warps), 32 * warps, delta, grad, result, record, rows, **how)
-    arrays = grad, query, key, value, mask, logs, delta, record
+    arrays = grad, query, key, value, mask, logs, delta, state, record
     for launch, results, length, per_warp in ((QUERY_GRAD, grads[:1], query.shape[-2], sizes.query_grad),
                                               (KEY_GRAD, grads[1:], key.shape[-2], sizes.key_grad)):
         shared = sizes.shared_backward(warps, per_warp, head) * query.itemsize

@@ -24,7 +24,8 @@ def launch(F, out, logs, query, key, value, record, how):
     """Launch the kernel; False, and nothing done, where it is not for these arrays or most multiprocessors would have
     no work. `record` and `how` are the last argument and the constants of the kernels of attention.cu."""
     head = how["HEAD"]
-    if capability(F.machine) != 90 or query.dtype.itemsize != 2 or head < BLOCK or how["MASK"] or not how["ALIGNED"]:
+    if capability(F.machine) != 90 or query.dtype.itemsize != 2 or head < BLOCK or how["MASK"] or not how["ALIGNED"] \
+            or how["DROPOUT"]:
         return False
     rows = CONSUMERS[head] * ROWS
     parts = -(-query.shape[-2] // rows) * prod(record["batch"].tolist())

@@ -13,6 +13,7 @@
 //   WARPS    the warps of a block, each of which has rows of its own
 //   MASK     0 none, 1 bools, 2 numbers to add
 //   CAUSAL   1 if query i sees the keys 0 to i only
+//   DROPOUT  1 if random weights become 0, by numbers that are drawn again in each pass
 //   ALIGNED  whether rows begin at, and are as long as, multiples of 16 bytes
 #include "attention_mma.cuh"
 #include "attention_simt.cuh"
@@ -23,15 +24,17 @@
 constexpr bool HALF = sizeof(T) == 2, SHORT = HEAD <= 64;
 enum {
     THREADS = 32 * WARPS,
-    FORWARD_ROWS = HALF || SHORT ? 32 : 16, KEYS = SHORT && !MASK ? 64 : 32,
-    QUERY_ROWS = HALF && (SHORT || MASK < 2) ? 32 : 16, KEY_ROWS = HALF && SHORT ? 32 : 16, LINES = HALF || SHORT ? 32 : 16,
+    FORWARD_ROWS = HALF || SHORT ? 32 : 16, KEYS = SHORT && !MASK && !DROPOUT ? 64 : 32,
+    QUERY_ROWS = HALF && (SHORT || MASK < 2) ? 32 : 16, KEY_ROWS = HALF && SHORT && !DROPOUT ? 32 : 16,
+    LINES = HALF || SHORT ? 32 : 16,
 };
 
 // ---- forward -----------------------------------------------------------------------------------------------
 // A block takes FORWARD_ROWS queries a warp, and goes over the keys. Keys are copied while values are multiplied, and
 // values while keys are.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
-attention_forward(T* out, float* logs, const T* query, const T* key, const T* value, const V* mask, const Attention p) {
+attention_forward(T* out, float* logs, const T* query, const T* key, const T* value, const V* mask,
+                  const u64* state, const Attention p) {
     typedef Warp<T, FORWARD_ROWS> W;
     enum { QUERIES = WARPS * FORWARD_ROWS };
     extern __shared__ __align__(128) unsigned char shared[];
@@ -41,6 +44,7 @@ attention_forward(T* out, float* logs, const T* query, const T* key, const T* va
     const int first = blockIdx.x % blocks * QUERIES, row = first + threadIdx.x / 32 * FORWARD_ROWS;  // of the warp
     const int seen = CAUSAL ? min(p.keys, first + QUERIES) : p.keys, tiles = (seen + KEYS - 1) / KEYS;
     const float factor = factor_of(p);
+    const Dropout dropout(p, state, place);
     query += batch_offset(p.query, p, place);
     key += batch_offset(p.key, p, place);
     value += batch_offset(p.value, p, place);
@@ -72,6 +76,7 @@ attention_forward(T* out, float* logs, const T* query, const T* key, const T* va
             #pragma unroll
             for (int c = 0; c < sums.COUNT; c++) sums(r, c) *= correction;
         }
+        dropout.each<W, false>(weights, row, column, [&](int r, int c, bool kept) { if (!kept) weights(r, c) = 0; });
         wait_copies<0>();
         __syncthreads();                                   // the values are there, and the keys are done with
         if (tile + 1 < tiles) copy_rows<KEYS, THREADS>(keys, key, p.key, column + KEYS, p.keys, p.features);
@@ -102,7 +107,7 @@ attention_delta(float* delta, const T* grad, const T* out, const Attention p, i6
 // The gradient of the queries: a block takes QUERY_ROWS of them a warp, and goes over the keys.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 attention_query_grad(T* query_grad, const T* grad, const T* query, const T* key, const T* value, const V* mask,
-                     const float* logs, const float* delta, const Attention p) {
+                     const float* logs, const float* delta, const u64* state, const Attention p) {
     typedef Warp<T, QUERY_ROWS> W;
     enum { QUERIES = WARPS * QUERY_ROWS };
     extern __shared__ __align__(128) unsigned char shared[];
@@ -113,7 +118,8 @@ attention_query_grad(T* query_grad, const T* grad, const T* query, const T* key,
     const unsigned blocks = (p.queries + QUERIES - 1) / QUERIES, place = blockIdx.x / blocks;
     const int first = blockIdx.x % blocks * QUERIES, row = first + threadIdx.x / 32 * QUERY_ROWS;
     const int seen = CAUSAL ? min(p.keys, first + QUERIES) : p.keys, tiles = (seen + LINES - 1) / LINES;
-    const float factor = factor_of(p);
+    const float factor = factor_of(p), kept_factor = kept_factor_of(p);
+    const Dropout dropout(p, state, place);
     query += batch_offset(p.query, p, place);
     grad += batch_offset(p.grad, p, place);
     key += batch_offset(p.key, p, place);
@@ -150,6 +156,9 @@ attention_query_grad(T* query_grad, const T* grad, const T* query, const T* key,
         W::template rows_by_rows<LINES>(slopes, Left{grads, row - first}, values(tile));
         const bool inside = column + LINES <= (CAUSAL ? min(p.keys, row + 1) : p.keys)
             && (!MASK || row + QUERY_ROWS <= p.queries);
+        dropout.each<W, false>(slopes, row, column, [&](int r, int c, bool kept) {
+            slopes(r, c) = kept ? slopes(r, c) * kept_factor : 0;
+        });
         #pragma unroll
         for (int r = 0; r < W::HELD; r++) {
             mask_row<W, false>(weights, r, inside, mask, p, row, column);
@@ -166,7 +175,7 @@ attention_query_grad(T* query_grad, const T* grad, const T* query, const T* key,
 // The gradients of keys and values: a block takes KEY_ROWS of them a warp, and goes over the queries.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 attention_key_grad(T* key_grad, T* value_grad, const T* grad, const T* query, const T* key, const T* value,
-                   const V* mask, const float* logs, const float* delta, const Attention p) {
+                   const V* mask, const float* logs, const float* delta, const u64* state, const Attention p) {
     typedef Warp<T, KEY_ROWS> W;
     enum { BLOCK = WARPS * KEY_ROWS };
     extern __shared__ __align__(128) unsigned char shared[];
@@ -177,7 +186,8 @@ attention_key_grad(T* key_grad, T* value_grad, const T* grad, const T* query, co
     const unsigned blocks = (p.keys + BLOCK - 1) / BLOCK, place = blockIdx.x / blocks;
     const int first = blockIdx.x % blocks * BLOCK, row = first + threadIdx.x / 32 * KEY_ROWS;       // a key
     const int begin = CAUSAL ? first / LINES : 0, tiles = (p.queries + LINES - 1) / LINES;
-    const float factor = factor_of(p);
+    const float factor = factor_of(p), kept_factor = kept_factor_of(p);
+    const Dropout dropout(p, state, place);
     query += batch_offset(p.query, p, place);
     grad += batch_offset(p.grad, p, place);
     key += batch_offset(p.key, p, place);
@@ -210,25 +220,25 @@ attention_key_grad(T* key_grad, T* value_grad, const T* grad, const T* query, co
             && (!MASK || row + KEY_ROWS <= p.keys);
         #pragma unroll
         for (int r = 0; r < W::HELD; r++) mask_row<W, true>(weights, r, inside, mask, p, row, column);
+        const auto query_of = [&](int c) { return min(column + W::column(c), p.queries - 1); };
         #pragma unroll
         for (int c = 0; c < weights.COUNT; c++) {
-            const int at = min(column + W::column(c), p.queries - 1);
-            const float log_of = logs[at], delta_of = delta[at];
+            const float log_of = logs[query_of(c)];
             #pragma unroll
-            for (int r = 0; r < W::HELD; r++) {
-                const float w = exp2f(weights(r, c) * factor - log_of);
-                weights(r, c) = w;
-                slopes(r, c) = w * (slopes(r, c) - delta_of);
-            }
+            for (int r = 0; r < W::HELD; r++) weights(r, c) = exp2f(weights(r, c) * factor - log_of);
         }
+        dropout.each<W, true>(weights, row, column, [&](int r, int c, bool kept) {
+            slopes(r, c) = weights(r, c) * ((kept ? slopes(r, c) * kept_factor : 0) - delta[query_of(c)]);
+            if (!kept) weights(r, c) = 0;
+        });
         W::template weights_by_rows<LINES>(value_sums, weights, grads(tile), room);
         W::template weights_by_rows<LINES>(key_sums, slopes, queries(tile), room);
     }
-    float scale[W::HELD], one[W::HELD];
+    float scale[W::HELD], by_value[W::HELD];
     #pragma unroll
-    for (int r = 0; r < W::HELD; r++) scale[r] = p.scale, one[r] = 1;
+    for (int r = 0; r < W::HELD; r++) scale[r] = p.scale, by_value[r] = kept_factor;
     key_grad += batch_offset(p.key_grad, p, place);
     value_grad += batch_offset(p.value_grad, p, place);
     write_rows<W>(key_grad, p.key_grad, row, p.keys, p.features, key_sums, scale);
-    write_rows<W>(value_grad, p.value_grad, row, p.keys, p.value_features, value_sums, one);
+    write_rows<W>(value_grad, p.value_grad, row, p.keys, p.value_features, value_sums, by_value);
 }

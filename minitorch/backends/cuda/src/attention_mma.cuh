@@ -6,9 +6,10 @@
 #include "attention_rows.cuh"
 
 // A warp with ROWS rows of the block's, 16 or 32; a thread holds every eighth of them, and of each a quarter of the
-// columns. ROOM is the shared memory that it needs besides, in elements.
+// columns. ROOM is the shared memory that it needs besides, in elements; ROWS_TO_8 and COLUMNS_TO_8 say how many of its
+// rows and columns further the one 8 behind is.
 template <class X, int ROWS> struct Warp {
-    enum { HELD = ROWS / 8, LANES = 4, ROOM = 0 };
+    enum { HELD = ROWS / 8, LANES = 4, ROOM = 0, ROWS_TO_8 = 1, COLUMNS_TO_8 = 2 };
 
     static __device__ __forceinline__ int row(int r) { return threadIdx.x % 32 / 4 + r * 8; }
     static __device__ __forceinline__ int column(int c) { return c / 2 * 8 + threadIdx.x % 4 * 2 + c % 2; }

@@ -11,6 +11,9 @@ struct Attention {
     Rows query, key, value, mask, out, grad, query_grad, key_grad, value_grad;
     float scale;
     int queries, keys, features, value_features, batch[BATCH_DIMS];
+    u32 last;                                              // weights whose word is not above it are dropped
+    u64 seed, offset;                                      // of the words
+    float kept;                                            // what the other weights are multiplied by
 };
 
 // A tile of rows of features, read with the features as depth, or with the rows as depth.

@@ -7,7 +7,7 @@
 
 // As in attention_mma.cuh; eight lanes share a row, and a thread holds ROWS / 4 of them.
 template <int ROWS> struct Warp<float, ROWS> {
-    enum { HELD = ROWS / 4, LANES = 8, MOST = 32, ROOM = ROWS * MOST };
+    enum { HELD = ROWS / 4, LANES = 8, MOST = 32, ROOM = ROWS * MOST, ROWS_TO_8 = 2, COLUMNS_TO_8 = 1 };
 
     static __device__ __forceinline__ int row(int r) { return threadIdx.x % 32 / 8 * 2 + r % 2 + r / 2 * 8; }
     static __device__ __forceinline__ int column(int c) { return threadIdx.x % 8 + c * 8; }

@@ -1,8 +1,10 @@
-// What is done to the products of a thread in the kernels of attention: masks, exponentials, and the results written.
+// What is done to the products of a thread in the kernels of attention: masks, exponentials, dropout, and the results
+// written.
 //
 // W says which rows and columns a thread holds: see `Warp` in attention_mma.cuh.
 #pragma once
 #include "attention_rows.cuh"
+#include "philox.cuh"
 
 constexpr float LOG2E = 1.4426950408889634f;
 __device__ __forceinline__ float minus_infinity() { return __int_as_float(0xff800000); }
@@ -81,6 +83,56 @@ __device__ __forceinline__ float weigh(Sums& weights, int r, float factor, float
     return correction;
 }
 
+// ---- dropout -----------------------------------------------------------------------------------------------
+// Words of Philox decide which weights are kept, four at a time: those of queries q and q + 8 and keys k and k + 8, with
+// q % 16 and k % 16 below 8. All of a thread's products come in such blocks, whether its rows are queries or keys, so
+// that nothing is drawn twice and forward and backward passes see the same. `attention_dropout` in ops/nn/attention.py is
+// the reference.
+__device__ __forceinline__ float kept_factor_of(const Attention& p) { return DROPOUT ? p.kept : 1; }
+__device__ __forceinline__ int block_of(int line) { return line / 16 * 8 + line % 8; }
+
+struct Dropout {
+    Keys seeds;
+    u64 offset, place, blocks;                             // blocks: of a query and the one 8 behind it
+    u32 last;
+
+    __device__ __forceinline__ Dropout(const Attention& p, const u64* state, unsigned place)
+        : Dropout(p, place_of(p.seed, p.offset, state), place) {}
+    __device__ __forceinline__ Dropout(const Attention& p, const Place& draw, unsigned place)
+        : seeds(draw.seed), offset(draw.offset), place((u64)place * ((p.queries + 15) / 16 * 8)),
+          blocks((p.keys + 15) / 16 * 8), last(p.last) {}
+
+    // Calls `f(r, c, whether it is kept)` for all that a thread holds in rows from `row` on and columns from `column`
+    // on, multiples of 16. TURNED: rows are keys. Without DROPOUT all are kept.
+    template <class W, bool TURNED, class Sums, class F>
+    __device__ __forceinline__ void each(Sums&, int row, int column, const F& f) const {
+        if constexpr (!DROPOUT) {
+            #pragma unroll
+            for (int c = 0; c < Sums::COUNT; c++)
+                #pragma unroll
+                for (int r = 0; r < W::HELD; r++) f(r, c, true);
+            return;
+        }
+        const int own_row = block_of(row + W::row(0)), own_column = block_of(column + W::column(0));
+        #pragma unroll
+        for (int r = 0; r < W::HELD; r++) {
+            if (r / W::ROWS_TO_8 % 2) continue;
+            const int i = own_row + block_of(W::row(r) - W::row(0));
+            #pragma unroll
+            for (int c = 0; c < Sums::COUNT; c++) {
+                if (c / W::COLUMNS_TO_8 % 2) continue;
+                const int j = own_column + block_of(W::column(c) - W::column(0));
+                const Words words = philox(seeds, offset, (place + (TURNED ? j : i)) * blocks + (TURNED ? i : j));
+                f(r, c, words.at[0] > last);
+                f(r, c + W::COLUMNS_TO_8, words.at[TURNED ? 2 : 1] > last);
+                f(r + W::ROWS_TO_8, c, words.at[TURNED ? 1 : 2] > last);
+                f(r + W::ROWS_TO_8, c + W::COLUMNS_TO_8, words.at[3] > last);
+            }
+        }
+    }
+};
+
+// ---- results -----------------------------------------------------------------------------------------------
 // Writes the results of a warp's queries, and `logs`: the logarithm of each query's sum of exponentials, to base 2, +inf
 // where a query sees no key.
 template <class W>
@@ -92,7 +144,7 @@ __device__ __forceinline__ void conclude(T* out, float* logs, const Attention& p
     #pragma unroll
     for (int r = 0; r < W::HELD; r++) {
         const float t = warp_reduce<W::LANES>(total[r], Add());
-        inverse[r] = t > 0 ? 1 / t : t == 0 ? 0 : t;       // NaN stays
+        inverse[r] = t > 0 ? kept_factor_of(p) / t : t == 0 ? 0 : t;      // NaN stays
         if (threadIdx.x % W::LANES == 0 && row + W::row(r) < p.queries)
             logs[row + W::row(r)] = t == 0 ? -minus_infinity() : largest[r] * factor + log2f(t);
     }
