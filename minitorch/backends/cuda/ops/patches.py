@@ -135,15 +135,18 @@ def backward_weight(F, out, input, grad, geometry):
     pixels = len(grad) * prod(grad.shape[2:])
     sizes = groups, outputs, taps * channels, pixels
     tiles, splits, chunk = choose_tensor_cores(F.machine, True, images.dtype, *sizes)
-    sums = F.empty((outputs * groups, *out.shape[2:], channels), np.dtype("f4") if splits > 1 else out.dtype)
-    target = sums if splits == 1 else F.empty((splits, sums.size), np.dtype("f4"))
-    record = described(tuple(axes), sizes, channels, left.shape[-1], chunk, sums.size)
-    launch(F, target, left, images, None, record, sizes, tiles, splits, WEIGHT=1, DENSE=1, VECTOR_OUT=2,
+    order = len(out), taps, channels
+    sums = F.empty((splits, *order), np.dtype("f4") if splits > 1 else out.dtype)
+    record = described(tuple(axes), sizes, channels, left.shape[-1], chunk, prod(order))
+    launch(F, sums, left, images, None, record, sizes, tiles, splits, WEIGHT=1, DENSE=1, VECTOR_OUT=2,
            VOLUME=len(axes) == 3)
+    if splits > 1 and channels == out.shape[1]:
+        add_up(F, out, sums, splits, order)
+        return
     if splits > 1:
-        sums = F.empty(sums.shape, out.dtype)
-        add_up(F, sums, target, splits)
-    F.xp.copyto(out, sums[..., :out.shape[1]].transpose(0, sums.ndim - 1, *range(1, sums.ndim - 1)))
+        pieces, sums = sums, F.empty((1, *order), out.dtype)
+        add_up(F, sums, pieces, splits)
+    F.xp.copyto(out.reshape(len(out), -1, taps), sums[0, :, :, :out.shape[1]].swapaxes(1, 2))
 
 
 def sum_windows(F, out, left, images, bias, axes, groups):
@@ -231,9 +234,11 @@ def pieces(depth, wanted):
     return -(-depth // chunk), chunk
 
 
-def add_up(F, out, partials, splits):
-    """Add partial sums up in `out`, in their order."""
-    line = Operand(out.size, 1, (), True)
-    p = Problem(1, out.size, 0, (), line, line, None, line)
+def add_up(F, out, partials, splits, order=None):
+    """Add partial sums up in `out`, piece by piece. Those of `order` (outputs, taps, channels), as they are for the
+    gradient of a weight, become (outputs, channels, taps)."""
+    outputs, taps, channels = order or (1, 1, out.size)
+    read = Operand(channels, 1, (taps * channels,), True)
+    p = Problem(taps, channels, 0, (outputs,), read, read, None, read._replace(row=1, column=taps))
     record = product.record_of(p, {"alpha": 1, "beta": 0}, 1, splits, out.size)
     COMBINE(F.machine, -(-out.size // 256), 256, out, partials, None, record, ACTIVATION=0)

@@ -140,7 +140,7 @@ template <class Tile, int COPIERS, int BLOCKS = 1> struct Gathered {
 };
 
 // Writes the sums of ROWS rows, 8 apart, in PAIRS pairs of neighbouring columns, 8 apart; `sums(i, j)` points to the
-// j-th pair of the i-th row.
+// j-th pair of the i-th row. Where all columns are inside, and in one image, they lie side by side.
 template <int ROWS, int PAIRS, class Sums>
 __device__ __forceinline__ void write_windows(U* out, const Sums& sums, const T* bias, const Patches& p, int group,
                                               int row, int column) {
@@ -151,22 +151,36 @@ __device__ __forceinline__ void write_windows(U* out, const Sums& sums, const T*
     #pragma unroll
     for (int i = 0; i < ROWS; i++)
         add[i] = bias && row + i * 8 < p.rows ? to_float(bias[group * p.rows + row + i * 8]) : 0;
+    const auto place = [&](int at) { return out + (first + (WEIGHT ? at : output_of(p, image, at))); };
+    const auto write = [&](U* to, int i, int j, int v) {
+        const float* s = sums(i, j);
+        if constexpr (VECTOR_OUT == 2) {
+            const Vector<U, 2> pair = {narrow<U>(s[0] + add[i]), narrow<U>(s[1] + add[i])};
+            if constexpr (sizeof(pair) == 4) *(u32*)to = *(const u32*)&pair;           // in one piece
+            else store_vector(to, pair);
+        } else *to = narrow<U>(s[v] + add[i]);
+    };
+    int from = column, last = column + PAIRS * 8 - 7;
+    if ((WEIGHT || DENSE) && last < p.columns && (WEIGHT || divide(from, p.pixels) == divide(last, p.pixels))) {
+        U* to = place(column);
+        #pragma unroll
+        for (int i = 0; i < ROWS; i++, to += step)
+            #pragma unroll
+            for (int j = 0; j < PAIRS; j++)
+                #pragma unroll
+                for (int v = 0; v < 2; v += VECTOR_OUT)
+                    if (row + i * 8 < p.rows) write(to + j * 8 + v, i, j, v);
+        return;
+    }
     #pragma unroll
     for (int j = 0; j < PAIRS; j++)
         #pragma unroll
         for (int v = 0; v < 2; v += VECTOR_OUT) {
             const int at = column + j * 8 + v;
             if (at >= p.columns) continue;
-            U* to = out + (first + (WEIGHT ? at : output_of(p, image, at)));
+            U* to = place(at);
             #pragma unroll
-            for (int i = 0; i < ROWS; i++) {
-                if (row + i * 8 >= p.rows) continue;
-                const float* s = sums(i, j);
-                if constexpr (VECTOR_OUT == 2) {
-                    const Vector<U, 2> pair = {narrow<U>(s[0] + add[i]), narrow<U>(s[1] + add[i])};
-                    if constexpr (sizeof(pair) == 4) *(u32*)(to + i * step) = *(const u32*)&pair;  // in one piece
-                    else store_vector(to + i * step, pair);
-                } else to[i * step] = narrow<U>(s[v] + add[i]);
-            }
+            for (int i = 0; i < ROWS; i++)
+                if (row + i * 8 < p.rows) write(to + i * step, i, j, v);
         }
 }
