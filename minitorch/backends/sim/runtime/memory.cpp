@@ -254,6 +254,23 @@ static void make_cells(Allocation* a, u32 granule) {
 }
 
 // ---- messages ------------------------------------------------------------------------------------------------------
+// The label of some memory, and which parameter of the kernel (of Python's list) leads to the place p in it: of those
+// that point into it, the last that points before p.
+static std::string name_of(const Allocation* a, const char* p) {
+  const char *nearest = nullptr, *end;
+  int found = -1;
+  for (int i = 0; launch.parameters[i]; i++) {
+    end = launch.parameters[i + 1] ? launch.parameters[i + 1] : launch.parameters_end;
+    for (const char* word = launch.parameters[i]; word + 8 <= end; word += 8) {
+      const char* address;
+      memcpy(&address, word, 8);
+      if (address < a->begin || address >= a->end || (nearest && (address > p || address <= nearest))) continue;
+      nearest = address;
+      found = i;
+    }
+  }
+  return a->label + (found < 0 ? "" : "{p" + std::to_string(found) + "}");
+}
 static const char* verb(u32 how) {
   return how & SIM_MODIFY ? "atomic operation on" : how & SIM_STORE ? "write of" : "read of";
 }
@@ -274,7 +291,7 @@ static void out_of_bounds(const char* p, u32 size, u32 how, u32 site) {
     report(Kind::out_of_bounds, site, "%s %u bytes through a null pointer (address %p)", verb(how), size, p);
   else if (nearest)
     report(Kind::out_of_bounds, site, "%s %u bytes at offset %ld of %s, which has %ld bytes", verb(how), size,
-           (long)(p - nearest->begin), nearest->label, (long)(nearest->end - nearest->begin));
+           (long)(p - nearest->begin), name_of(nearest, p).c_str(), (long)(nearest->end - nearest->begin));
   else
     report(Kind::out_of_bounds, site, "%s %u bytes at %p, which is no memory of the device", verb(how), size, p);
   stop();
@@ -387,6 +404,11 @@ static void access_shared(u32 rank, u32 offset, u32 size, u32 how, const void* v
   if (a.m.any_in_flight && checks(CHECK_RACES) && is_in_flight(rank, offset, size) && first_time(site, "flight"))
     report(Kind::race, site, "race: this %s of %s comes before the copy into it has been waited for",
            how & SIM_STORE ? "write" : "read", place_of(rank, offset).c_str());
+  if ((how & SIM_STORE) && checks(CHECK_MEMORY) && holds_mbarrier(rank, offset, offset + size)) {
+    report(Kind::trap, site, "a write to %s, where an mbarrier lies (until mbarrier.inval)",
+           place_of(rank, offset).c_str());
+    stop();
+  }
   if ((how & SIM_STORE) && checks(CHECK_RACES)) {
     const char* reader = wgmma_reads(rank, offset, offset + size)       ? "wgmma"
                          : bulk_copy_reads(rank, offset, offset + size) ? "bulk copy"
@@ -543,7 +565,7 @@ static void access_global(Allocation* a, const char* p, u32 size, u32 how, const
   const Order& o = order_;
   const char* base = (const char*)((uintptr_t)a->begin & ~15ull);
   size_t first = (p - base) / a->granule, last = (p + size - 1 - base) / a->granule;
-  auto where = [&] { return std::string(a->label) + " at offset " + std::to_string(p - a->begin); };
+  auto where = [&] { return name_of(a, p) + " at offset " + std::to_string(p - a->begin); };
   bool repeats = (how & SIM_STORE) && same_bytes(p, value, size);  // writes what is there already: harmless
   for (size_t i = first; i <= last; i++) {
     Cell& c = a->cells[i];
@@ -585,8 +607,8 @@ static void check_poison(Allocation* a, const char* p, u32 size, u32 how, u32 si
     if (word < a->begin || word + 4 > a->end) continue;
     memcpy(&value, word, 4);
     if (value != POISON || !first_time(site, "poison")) continue;
-    report(Kind::uninitialised, site, "%s %s at offset %ld, which nothing has written", verb(how), a->label,
-           (long)(word - a->begin));
+    report(Kind::uninitialised, site, "%s %s at offset %ld, which nothing has written", verb(how),
+           name_of(a, p).c_str(), (long)(word - a->begin));
     return;
   }
 }
@@ -597,6 +619,16 @@ static void order_blocks(const char* p) {  // an atomic operation on p: acquire 
   if (!mine->fenced) return;
   here.add(mine->acquired);
   for (u32 i : mine->own_stretches) here.add(i);
+}
+
+// Whether a place is polled that was not polled lately in this launch: who goes over memory is not waiting.
+static bool is_new_poll(const char* p) {
+  static u64 recent[1 << 16];
+  u64 key = (u64)p << 16 ^ (order_.launch_start & 0xffff);
+  u64& slot = recent[(u64)p / 4 % (1 << 16)];
+  bool is_new = slot != key;
+  slot = key;
+  return is_new;
 }
 
 // ---- every access --------------------------------------------------------------------------------------------------
@@ -619,6 +651,7 @@ extern "C" void sim_access(const void* address, u32 size, u32 how, const void* v
   if (statistics_on) statistics_access(p, size, how, shared, site);
   if (trace_on) trace_event(nullptr, p, size, how, shared ? 1 : 0, site);
   if ((how & SIM_ATOMIC) && ++polls % 1024 == 0) sim_budget = 0;  // it will be paused
+  if (suspicious && (how & SIM_ATOMIC) && is_new_poll(p)) sim_changes++;
   if (suspicious && (how & SIM_STORE) && !same_bytes(p, value, size)) sim_changes += !(how & SIM_MODIFY);
   if (!launch.checks) return;
   if (shared) return access_shared(rank, offset, size, how, value, site);
@@ -635,7 +668,7 @@ extern "C" void sim_access(const void* address, u32 size, u32 how, const void* v
     return;
   }
   if (a->read_only && (how & SIM_STORE)) {
-    report(Kind::out_of_bounds, site, "write to %s, which is constant", a->label);
+    report(Kind::out_of_bounds, site, "write to %s, which is constant", name_of(a, p).c_str());
     stop();
   }
   if (a->poisoned && checks(CHECK_UNINITIALISED) && (!(how & SIM_STORE) || (how & SIM_MODIFY)))
