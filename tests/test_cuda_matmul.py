@@ -273,11 +273,12 @@ def test_errors():
 # ---- barriers and resources ----------------------------------------------------------------------------------
 BARRIERS = [("SIMT", "simt.cuh", 0, f32), ("SIMT", "simt.cuh", 1, f32), ("ACROSS", "matvec.cu", 0, f32),
             ("MMA", "mma.cuh", 0, f16), ("MMA", "mma.cuh", 1, f16),
-            *[("hopper", "matmul_hopper.cu", i, bf16) for i in range(10)]]
+            *[("hopper", "matmul_hopper.cu", i, bf16) for i in range(11)]]
 WAITS = ("__syncthreads();", "wait_copies<RING - 2>();", "wait(shared.full(ring.stage), ring.parity);",
          "wait(shared.empty(ring.stage), ring.parity ^ 1);", "wait_products<1>(sums);",
          "wait_products<0>(sums);", "if (thread == 0) wait_stores<PIECES - 1>();", "sync_threads(1 + consumer, 128);",
-         "show_writes();", "sync_cluster<CLUSTER>();", "if (CLUSTER > 1) sync_cluster<CLUSTER>();")
+         "show_writes();", "sync_cluster<CLUSTER>();", "if (CLUSTER > 1) sync_cluster<CLUSTER>();",
+         "if (STORE && thread == 0) wait_stores<0>();")
 
 
 def without(source, file, number):

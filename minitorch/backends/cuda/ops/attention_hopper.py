@@ -1,6 +1,5 @@
 """Attention of 16-bit floats on compute capability 9.0: when `attention_hopper.cu` is taken, and how it is launched."""
 
-import functools
 from math import prod
 
 from ..runtime.kernel import Kernel
@@ -33,7 +32,7 @@ def launch(F, out, logs, query, key, value, record, how):
             (("query", query, rows), ("key", key, KEYS), ("value", value, KEYS))]
     if 2 * parts < multiprocessors(F.machine) or None in maps:
         return False
-    maps = [F.machine.by_address(x, functools.partial(hopper.tensor_map, F.machine.real, x.dtype.name, m))
+    maps = [F.machine.by_address(x, hopper.tensor_map(F.machine.real, x.dtype.name, m))
             for x, m in zip((query, key, value), maps)]
     KERNEL(F.machine, min(parts, multiprocessors(F.machine)), 128 * (1 + CONSUMERS[head]), out, logs, *maps, record,
            shared=shared_bytes(head), KEYS=KEYS, CONSUMERS=CONSUMERS[head], STAGES=STAGES[head], **how)

@@ -82,20 +82,24 @@ def map_of(itemsize, step, k_step, size, tile, depth, operand, batch, along_k):
 def arguments(machine, launch, out, a, b, addend):
     """The arguments of the kernel, except the record."""
     last = out if launch.constants["STORE"] else a
-    return out, addend, *[machine.by_address(x, functools.partial(tensor_map, machine.real, x.dtype.name, m))
+    return out, addend, *[machine.by_address(x, tensor_map(machine.real, x.dtype.name, m))
                           for x, m in zip((a, b, last), launch.maps)]
 
 
 @functools.lru_cache(maxsize=1024)
-def tensor_map(machine, dtype, layout, pointer):
-    """The 128 bytes of a tensor map."""
-    if machine.kind == "sim":
-        tf32 = dtype == "float32"
-        return machine.simulator.tensor_map(pointer, 4 if tf32 else 2, *layout, 128, tf32)
-    return encode(pointer, dtype, *layout)
+def tensor_map(machine, dtype, layout):
+    """A function of an address: the 128 bytes of the tensor map there. It keeps those of the last addresses."""
+    first = (simulated, machine.simulator) if machine.kind == "sim" else (encode,)
+    return functools.lru_cache(maxsize=64)(functools.partial(*first, dtype, *layout))
 
 
-def encode(pointer, dtype, sizes, strides, box):
+def simulated(simulator, dtype, sizes, strides, box, pointer):
+    """The twin of `encode`."""
+    tf32 = dtype == "float32"
+    return simulator.tensor_map(pointer, 4 if tf32 else 2, sizes, strides, box, 128, tf32)
+
+
+def encode(dtype, sizes, strides, box, pointer):
     """`cuTensorMapEncodeTiled` of the driver. RuntimeError with its number if it refuses."""
     buffer = ctypes.create_string_buffer(192)
     place = -ctypes.addressof(buffer) % 64                   # it has to be aligned

@@ -7,9 +7,9 @@
 //   CLUSTER               1, or 2: blocks that compute tiles one below the other, and share the columns of `b`
 //   STAGGER               0, or 1: the consumers are a step apart
 //   A_ALONG_K, B_ALONG_K  as in matmul_simt.cu; both, if T is float
-//   ADDEND                0: nothing is added; 1 or 2 neighbours of the addend read at once, on the way to shared memory
+//   ADDEND                0: nothing is added; 1 or 2 neighbours of the addend read at once (2 with STORE only)
 //   STORE                 1: the result goes by way of shared memory and TMA; 0: from registers
-//   VECTOR_OUT            1 or 2 neighbours written at once, from registers
+//   VECTOR_OUT            1 or 2 neighbours written at once, from registers (2 with STORE)
 //
 // One warpgroup (128 threads) produces: a thread of it asks the tensor memory accelerator (TMA) to copy tiles into a
 // ring of stages. Two warpgroups consume: each multiplies 64 rows by wgmma, which reads its operands out of shared

@@ -476,7 +476,13 @@ bool async_step_stores() {  // at the end of the block: what nobody waited for
 void async_end_thread() {
   Thread& t = *current;
   t.copies.clear();
-  for (BulkStore& s : t.stores) mine->last_stores.push_back(s);
+  for (BulkStore& s : t.stores) {
+    if (checks(CHECK_RACES) && first_time(s.site, "unread"))
+      report(Kind::race, s.site,
+             "race: the thread ends without having waited for this bulk copy: the shared memory that it reads may be "
+             "another block's by then (cp.async.bulk.wait_group.read)");
+    mine->last_stores.push_back(s);
+  }
   t.stores.clear();
 }
 void wgmma_begin_block();
