@@ -35,6 +35,7 @@ SEED, LINES_EACH = 17, 60
 TESTS = {
     "async.cuh": "matmul long_rows", "attention.cu": "attention", "attention_mma.cuh": "attention",
     "attention_rows.cuh": "attention", "attention_simt.cuh": "attention", "channels.cu": "normalise row_barriers",
+    "cluster.cuh": "cluster_rows",
     "combine.cu": "matmul shapes convolve", "common.cuh": "elementwise reduce matmul", "convolve.cu": "convolve shapes",
     "convolve_mma.cu": "convolve", "copy.cu": "copy barriers tiles", "cross_entropy.cu": "softmax",
     "cumulative.cu": "cumulative row_barriers sweeps", "elementwise.cu": "elementwise tiles shapes",
@@ -43,13 +44,14 @@ TESTS = {
     "matmul_hopper.cu": "hopper matmul", "matmul_mma.cu": "matmul", "matmul_simt.cu": "matmul shapes",
     "matvec.cu": "matmul",
     "mma.cuh": "matmul convolve attention", "moments.cuh": "normalise", "normal.cuh": "normal elementwise",
-    "normalise.cu": "normalise row_barriers long_rows", "optim.cu": "optim", "packs.cuh": "elementwise",
+    "normalise.cu": "normalise row_barriers long_rows cluster_rows", "optim.cu": "optim", "packs.cuh": "elementwise",
     "patches.cuh": "convolve", "pool.cu": "pool", "product.cuh": "matmul", "quick.cuh": "normal optim",
     "random.cu": "random dropout", "reduce.cu": "reduce barriers tiles",
     "reductions.cuh": "reduce softmax normalise", "resize.cu": "resize", "rope.cu": "rope",
-    "rows.cuh": "softmax normalise long_rows", "scatter.cu": "embedding cumulative",
+    "rows.cuh": "softmax normalise long_rows cluster_rows", "scatter.cu": "embedding cumulative",
     "simt.cuh": "matmul shapes convolve",
-    "softmax.cu": "softmax row_barriers long_rows", "sort.cu": "cumulative embedding shapes row_barriers sweeps",
+    "softmax.cu": "softmax row_barriers long_rows cluster_rows",
+    "sort.cu": "cumulative embedding shapes row_barriers sweeps",
     "windows.cuh": "pool convolve",
 }
 COMPARE = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",)}

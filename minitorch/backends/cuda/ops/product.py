@@ -322,8 +322,9 @@ def plan_hopper(machine, dtype, p, how):
         return None
     constants = {"T": dtype, "TILE_N": way.columns, "STAGES": hopper.STAGES[way.columns], "CLUSTER": way.cluster,
                  "STAGGER": hopper.STAGGER, "A_ALONG_K": along[0], "B_ALONG_K": along[1], "STORE": way.store,
+                 "ADDEND": p.addend and neighbours(p.addend, True, p.columns, 2) or 0,
                  "VECTOR_OUT": neighbours(p.out, True, p.columns, 2), "ACTIVATION": how["activation"]}
-    blocks = multiprocessors(machine) // way.cluster * way.cluster
+    blocks = max(multiprocessors(machine) // way.cluster, 1) * way.cluster
     return Plan(Launch(hopper.KERNEL, blocks, hopper.THREADS, record_of(p, how, p.depth, 1, 0),
                        hopper.shared_bytes(way.columns, way.store), constants, way.maps))
 

@@ -24,25 +24,22 @@ __device__ __forceinline__ void arrive_and_expect(u64* barrier, u32 bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(shared_address(barrier)), "r"(bytes)
                  : "memory");
 }
-// At the barrier of this place in the shared memory of a block of the cluster.
+// At the barrier of this place in the shared memory of a block of the cluster. It tells that what the thread waited for
+// before, products and copies, is over, and nothing of what it wrote: that would be `release.cluster`, a fence of
+// hundreds of cycles.
 template <int BLOCKS> __device__ __forceinline__ void arrive_at(u64* barrier, u32 block) {
     if constexpr (BLOCKS == 1) arrive(barrier);
     else
         asm volatile("{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "
-                     "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];}"
+                     "mbarrier.arrive.shared::cluster.b64 _, [there];}"
                      :: "r"(shared_address(barrier)), "r"(block) : "memory");
 }
-// Waits until the phase of this parity is over, in which threads of so many blocks arrive.
-template <int BLOCKS = 1> __device__ __forceinline__ void wait(u64* barrier, u32 parity) {
+// Waits until the phase of this parity is over.
+__device__ __forceinline__ void wait(u64* barrier, u32 parity) {
     u32 over = 0;
     while (!over)
-        if constexpr (BLOCKS == 1)
-            asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                         : "=r"(over) : "r"(shared_address(barrier)), "r"(parity) : "memory");
-        else
-            asm volatile("{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
-                         "selp.u32 %0, 1, 0, p;}"
-                         : "=r"(over) : "r"(shared_address(barrier)), "r"(parity) : "memory");
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                     : "=r"(over) : "r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
 // ---- barriers of some threads, and of a cluster ------------------------------------------------------------
