@@ -63,6 +63,7 @@ CORRECT = {
     "a_fence_after_scaling": lambda x: np.full(128, 16 * (2 + 4 + 8)),
     "as_many_registers_as_there_are": lambda x: x,
     "mbarrier_seen_by_copies": lambda x: x[:64],
+    "memory_of_an_mbarrier_that_is_over": lambda x: x[:32][::-1],
     "partial_sums_of_a_cluster": lambda x: np.tile(x.reshape(4, 64).sum(0), 4),
     "writes_once_the_other_has_begun": lambda x: np.roll(x[:64], 32),
     "a_tile_for_both": lambda x: np.tile(x[:64], 4),
@@ -96,7 +97,7 @@ def run(modules, name):
 
 
 def test_all_kernels_were_read():
-    assert len(LAUNCHES) == sum(text.count('extern "C"') for text in SOURCES.values()) and len(BUGS) == 76
+    assert len(LAUNCHES) == sum(text.count('extern "C"') for text in SOURCES.values()) and len(BUGS) == 78
     assert set(CORRECT) == set(LAUNCHES) - set(BUGS)
 
 

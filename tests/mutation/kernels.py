@@ -35,24 +35,22 @@ SEED, LINES_EACH = 17, 60
 TESTS = {
     "async.cuh": "matmul long_rows", "attention.cu": "attention", "attention_mma.cuh": "attention",
     "attention_rows.cuh": "attention", "attention_simt.cuh": "attention", "channels.cu": "normalise row_barriers",
-    "cluster.cuh": "cluster_rows",
-    "combine.cu": "matmul shapes convolve", "common.cuh": "elementwise reduce matmul", "convolve.cu": "convolve shapes",
-    "convolve_mma.cu": "convolve", "copy.cu": "copy barriers tiles", "cross_entropy.cu": "softmax",
+    "cluster.cuh": "cluster_rows", "combine.cu": "matmul shapes convolve", "common.cuh": "elementwise reduce matmul",
+    "convolve.cu": "convolve shapes", "convolve_hopper.cu": "convolve_hopper", "convolve_mma.cu": "convolve",
+    "copy.cu": "copy barriers tiles", "cross_entropy.cu": "softmax",
     "cumulative.cu": "cumulative row_barriers sweeps", "elementwise.cu": "elementwise tiles shapes",
     "exponentials.cuh": "softmax elementwise", "few_rows.cu": "embedding", "functors.cuh": "elementwise reduce",
-    "graph.cu": "graphs", "hopper.cuh": "hopper matmul", "lookback.cuh": "cumulative embedding sweeps",
-    "matmul_hopper.cu": "hopper matmul", "matmul_mma.cu": "matmul", "matmul_simt.cu": "matmul shapes",
-    "matvec.cu": "matmul",
-    "mma.cuh": "matmul convolve attention", "moments.cuh": "normalise", "normal.cuh": "normal elementwise",
-    "normalise.cu": "normalise row_barriers long_rows cluster_rows", "optim.cu": "optim", "packs.cuh": "elementwise",
-    "patches.cuh": "convolve", "pool.cu": "pool", "product.cuh": "matmul", "quick.cuh": "normal optim",
-    "random.cu": "random dropout", "reduce.cu": "reduce barriers tiles",
-    "reductions.cuh": "reduce softmax normalise", "resize.cu": "resize", "rope.cu": "rope",
-    "rows.cuh": "softmax normalise long_rows cluster_rows", "scatter.cu": "embedding cumulative",
-    "simt.cuh": "matmul shapes convolve",
-    "softmax.cu": "softmax row_barriers long_rows cluster_rows",
-    "sort.cu": "cumulative embedding shapes row_barriers sweeps",
-    "windows.cuh": "pool convolve",
+    "graph.cu": "graphs", "hopper.cuh": "hopper attention_hopper convolve_hopper",
+    "lookback.cuh": "cumulative embedding sweeps", "matmul_hopper.cu": "hopper matmul", "matmul_mma.cu": "matmul",
+    "matmul_simt.cu": "matmul shapes", "matvec.cu": "matmul", "mma.cuh": "matmul convolve attention",
+    "moments.cuh": "normalise", "normal.cuh": "normal elementwise",
+    "normalise.cu": "normalise row_barriers long_rows cluster_rows", "optim.cu": "optim",
+    "packs.cuh": "normalise embedding", "patches.cuh": "convolve convolve_hopper", "pool.cu": "pool",
+    "product.cuh": "matmul", "quick.cuh": "normal optim", "random.cu": "random dropout",
+    "reduce.cu": "reduce barriers tiles", "reductions.cuh": "reduce softmax normalise", "resize.cu": "resize",
+    "rope.cu": "rope", "rows.cuh": "softmax normalise long_rows cluster_rows", "scatter.cu": "embedding cumulative",
+    "simt.cuh": "matmul shapes convolve", "softmax.cu": "softmax row_barriers long_rows cluster_rows",
+    "sort.cu": "cumulative embedding shapes row_barriers sweeps", "windows.cuh": "pool convolve",
 }
 COMPARE = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",)}
 OTHER = {"+": "-", "-": "+", "*": "+", "/": "*", "%": "/", "&&": "||", "||": "&&", "&": "|", "|": "&", "^": "|",
@@ -181,7 +179,7 @@ def run(seed, only, number, files):
         if row is None or only == "survivors" and row["verdict"] == "survived" and mutant.name not in reasons:
             by = runner.outcome(mutant.file, mutant.text, tests_of(mutant.file))
             verdict = "survived" if not by else "invalid" if by == "does not compile" else "killed"
-            row = {"name": mutant.name, "verdict": verdict, "by": by}
+            row = {"name": mutant.name, "verdict": verdict, "by": by, "again": row is not None}
             print(f"{i + 1}/{len(mutants)} {time.monotonic() - begin:5.0f} s {row['verdict']:9}{mutant.name}   [{by}]",
                   flush=True)
         rows.append(row)

@@ -35,9 +35,10 @@ KERNELS = """
 
 `tests/mutation/kernels.py` does the same with the `.cu` and `.cuh` files: a comparison, an operator, a constant, two
 arguments, a statement (barriers and fences too), and runs the tests of the kernels in that file on the simulator.
-**{killed} of {real} are noticed ({percent:.1f} %)**; {equivalent} more make no difference, {invalid} did not compile.
-The run tried {tried}; of the sources as they are now the seed picks {planned}, {old} of the run's are of older sources,
-and {new} are untried. {unseen}`tests/test_mutation_kernels.py` runs a sample with the suite.
+**{killed} of {real} are noticed ({percent:.1f} %)**, {late} of them by tests that were written or widened after the run
+had shown what was missing; {equivalent} more make no difference, {invalid} did not compile. The run tried {tried}; of
+the sources as they are now the seed picks {planned}, {old} of the run's are of older sources, and {new} are untried.
+{unseen}`tests/test_mutation_kernels.py` runs a sample with the suite.
 
 ```
 python tests/mutation/kernels.py run FOLDER   # FOLDER keeps what is compiled
@@ -46,8 +47,8 @@ python tests/mutation/run.py report           # this page
 """
 
 
-UNSEEN_KERNELS = """A second seed picked {total} others, on which no test was
-written before: {killed} of {real} were noticed ({percent:.1f} %), {equivalent} make no difference.
+UNSEEN_KERNELS = """Of {total} others that compile, picked by a second seed when the tests were as they are, {killed} of
+{real} were noticed ({percent:.1f} %); {equivalent} make no difference.
 """
 
 
@@ -72,6 +73,7 @@ def kernel_section():
     tried, planned = {row["name"] for row in kernel_rows()}, {mutant.name for mutant in kernels.chosen()}
     yield KERNELS.format(killed=killed, real=real, percent=100 * killed / real, equivalent=equivalent,
                          invalid=len(kernel_rows()) - total, tried=len(tried), planned=len(planned),
+                         late=sum(row["again"] and row["verdict"] == "killed" for row in kernel_rows()),
                          old=len(tried - planned), new=len(planned - tried), unseen=unseen_kernels())
     for verdict, title in (("unnoticed", "Unnoticed in kernels"), ("equivalent", "No difference in kernels")):
         found = [row["name"] for row in kernel_rows()

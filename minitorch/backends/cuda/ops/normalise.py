@@ -233,10 +233,10 @@ def channels_backward(F, grad, input, weight, means, deviations, centred):
     grad, input, weight = (x if x is None else dense(F, x) for x in (grad, input, weight))
     if has_planes(input):
         parts, grid, sizes, constants = plane_parts(F, 1, input, grad, means, deviations)
-        result, sums = F.empty(input.shape, input.dtype), [F.empty(grid[:1], input.dtype) for _ in range(2)]
-        PLANES_BACK(F.machine, grid, THREADS, result, *sums, grad, input, weight, means, deviations, parts, *sizes,
-                    input.size // grid[0], centred, **constants)
-        return result, sums[1], sums[0]
+        result, (grads, alongs) = F.empty(input.shape, input.dtype), [F.empty(grid[:1], input.dtype) for _ in range(2)]
+        PLANES_BACK(F.machine, grid, THREADS, result, grads, alongs, grad, input, weight, means, deviations, parts,
+                    *sizes, input.size // grid[0], centred, **constants)
+        return result, alongs, grads
     if means is None:
         means = F.xp.zeros(deviations.shape, deviations.dtype)
     grads, alongs = channel_sums(F, input, grad, means, deviations)

@@ -137,3 +137,32 @@ template <int LEFT, int SUMS> __device__ __forceinline__ void wait_products(floa
     R8(80, 81, 82, 83, 84, 85, 86, 87) "," R8(88, 89, 90, 91, 92, 93, 94, 95) ","                             \
     R8(96, 97, 98, 99, 100, 101, 102, 103) "," R8(104, 105, 106, 107, 108, 109, 110, 111) ","                 \
     R8(112, 113, 114, 115, 116, 117, 118, 119) "," R8(120, 121, 122, 123, 124, 125, 126, 127)
+
+#if defined(NEEDS_BF16)
+#define TYPES "k16.f32.bf16.bf16 "
+#elif defined(NEEDS_FP16)
+#define TYPES "k16.f32.f16.f16 "
+#else
+#define TYPES "k8.f32.tf32.tf32 "
+#endif
+#if defined(NEEDS_BF16) || defined(NEEDS_FP16)
+#define TURNS(a, b) ", %" #a ", %" #b
+#define TURNED , "n"(TURN_A), "n"(TURN_B)
+#else
+#define TURNS(a, b) ""
+#define TURNED
+#endif
+
+// s += a @ b, or s = a @ b if not `add`, for 64 rows, twice as many columns as sums, and 32 bytes of depth, of operands
+// in shared memory; it is only begun here. TURN_A, TURN_B: the tile has a line for each k.
+template <bool TURN_A, bool TURN_B, int SUMS>
+__device__ __forceinline__ void multiply(float (&s)[SUMS], u64 a, u64 b, int add) {
+    static_assert(SUMS == 64 || SUMS == 128, "of 128 or 256 columns");
+    if constexpr (SUMS == 64)
+        asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128" TYPES
+                     "{" R64 "}, %64, %65, p, 1, 1" TURNS(67, 68) ";}" : S64(0) : "l"(a), "l"(b), "r"(add) TURNED);
+    else
+        asm volatile("{.reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned.m64n256" TYPES
+                     "{" R128 "}, %128, %129, p, 1, 1" TURNS(131, 132) ";}"
+                     : S64(0), S64(64) : "l"(a), "l"(b), "r"(add) TURNED);
+}

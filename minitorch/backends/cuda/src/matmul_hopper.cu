@@ -47,33 +47,6 @@ template <bool ALONG_K> __device__ __forceinline__ const char* at_depth(const ch
     return tile + i * (ALONG_K ? 32 : 32 / (int)sizeof(T) * LINE);
 }
 
-#if defined(NEEDS_BF16)
-#define TYPES "k16.f32.bf16.bf16 "
-#elif defined(NEEDS_FP16)
-#define TYPES "k16.f32.f16.f16 "
-#else
-#define TYPES "k8.f32.tf32.tf32 "
-#endif
-#if defined(NEEDS_BF16) || defined(NEEDS_FP16)
-#define TURNS(a, b) ", %" #a ", %" #b
-#define TURNED , "n"(!A_ALONG_K), "n"(!B_ALONG_K)
-#else
-#define TURNS(a, b) ""
-#define TURNED
-#endif
-
-// s += a @ b, or s = a @ b if not `add`, for 64 rows, TILE_N columns and 32 bytes of depth; it is only begun here.
-__device__ __forceinline__ void multiply(float (&s)[SUMS], u64 a, u64 b, int add) {
-#if TILE_N == 128
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128" TYPES
-                 "{" R64 "}, %64, %65, p, 1, 1" TURNS(67, 68) ";}" : S64(0) : "l"(a), "l"(b), "r"(add) TURNED);
-#else
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned.m64n256" TYPES
-                 "{" R128 "}, %128, %129, p, 1, 1" TURNS(131, 132) ";}"
-                 : S64(0), S64(64) : "l"(a), "l"(b), "r"(add) TURNED);
-#endif
-}
-
 // ---- the result --------------------------------------------------------------------------------------------
 // Two neighbouring sums, finished; outside of the result, with what is added at its edge.
 __device__ __forceinline__ Vector<U, 2> finish_pair(const float* s, const T* add, const Product& p, int column) {
@@ -202,7 +175,7 @@ __device__ __forceinline__ void consume(const Shared& shared, U* out, const T* a
             begin_products();
             #pragma unroll
             for (int i = 0; i < 4; i++)
-                multiply(sums, descriptor(at_depth<A_ALONG_K>(a, i), BLOCK), descriptor(at_depth<B_ALONG_K>(b, i), BLOCK),
+                multiply<!A_ALONG_K, !B_ALONG_K>(sums, descriptor(at_depth<A_ALONG_K>(a, i), BLOCK), descriptor(at_depth<B_ALONG_K>(b, i), BLOCK),
                          step | i);
             commit_products();
             if (apart && consumer == 0 && step == 0) arrive_threads(3, 256);

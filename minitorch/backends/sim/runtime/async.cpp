@@ -73,6 +73,7 @@ struct Copy {
 };
 struct BlockCopies {  // of a block
   std::unordered_map<u32, MBarrier> mbarriers;
+  u32 first_mbarrier, end_of_mbarriers;  // all lie between these
   std::vector<Copy> copies;
   std::vector<BulkStore> last_stores;
   u32 pending_stores;
@@ -125,6 +126,14 @@ extern "C" void sim_mbarrier_init(u32 address, u32 count, u32 site) {
     sim_access(sim_shared + address, 8, SIM_STORE, &v, site);
   }
   mine->mbarriers[address] = MBarrier{count, count, 0, 0, {}, {}, {}, {}, {}, {}, current->id(), order_.now++};
+  mine->first_mbarrier = std::min(mine->first_mbarrier, address);
+  mine->end_of_mbarriers = std::max(mine->end_of_mbarriers, address + 8);
+}
+bool holds_mbarrier(u32 rank, u32 begin, u32 end) {
+  const BlockCopies& block = of_rank(slots, mine, rank);
+  if (begin >= block.end_of_mbarriers || end <= block.first_mbarrier) return false;
+  return std::any_of(block.mbarriers.begin(), block.mbarriers.end(),
+                     [&](const auto& b) { return begin < b.first + 8 && b.first < end; });
 }
 extern "C" void sim_mbarrier_invalidate(u32 address, u32) { mine->mbarriers.erase(address); }
 extern "C" u64 sim_mbarrier_arrive(u32 address, u32 count, u32 expected, bool drop, bool wide, u32 site) {
@@ -473,6 +482,8 @@ void async_end_thread() {
 void wgmma_begin_block();
 void async_begin_block() {
   mine->mbarriers.clear();
+  mine->first_mbarrier = FULL;
+  mine->end_of_mbarriers = 0;
   mine->copies.clear();
   mine->last_stores.clear();
   mine->pending_stores = 0;

@@ -404,6 +404,11 @@ static void access_shared(u32 rank, u32 offset, u32 size, u32 how, const void* v
   if (a.m.any_in_flight && checks(CHECK_RACES) && is_in_flight(rank, offset, size) && first_time(site, "flight"))
     report(Kind::race, site, "race: this %s of %s comes before the copy into it has been waited for",
            how & SIM_STORE ? "write" : "read", place_of(rank, offset).c_str());
+  if ((how & SIM_STORE) && checks(CHECK_MEMORY) && holds_mbarrier(rank, offset, offset + size)) {
+    report(Kind::trap, site, "a write to %s, where an mbarrier lies (until mbarrier.inval)",
+           place_of(rank, offset).c_str());
+    stop();
+  }
   if ((how & SIM_STORE) && checks(CHECK_RACES)) {
     const char* reader = wgmma_reads(rank, offset, offset + size)       ? "wgmma"
                          : bulk_copy_reads(rank, offset, offset + size) ? "bulk copy"

@@ -217,6 +217,7 @@ void wake_mbarrier_waiters();
 bool refuse_mbarrier_waiters();
 bool wgmma_reads(u32 rank, u32 begin, u32 end);
 bool bulk_copy_reads(u32 rank, u32 begin, u32 end);
+bool holds_mbarrier(u32 rank, u32 begin, u32 end);
 void statistics_access(const char* address, u32 size, u32 how, bool shared, u32 site);
 void statistics_end_block();
 void statistics_exchange(u32 slot);
