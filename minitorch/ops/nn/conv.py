@@ -159,8 +159,8 @@ def conv_nd(n):
         As in PyTorch, this is what mathematics calls cross-correlation. RuntimeError for shapes that do not fit.
         """
         try:                                               # the common case, in one look at all arguments
-            geometry = Geometry(as_tuple(stride, n, "stride", ""), as_tuple(padding, n, "padding", ""),
-                                as_tuple(dilation, n, "dilation", ""), groups)
+            geometry = known_geometry(as_tuple(stride, n, "stride", ""), as_tuple(padding, n, "padding", ""),
+                                      as_tuple(dilation, n, "dilation", ""), groups)
             plain = fits(input.array, weight.array, bias if bias is None else bias.array, geometry)
         except (AttributeError, TypeError, ValueError, RuntimeError):      # the checks below find the words
             plain = False
@@ -168,6 +168,9 @@ def conv_nd(n):
             return convolution(input, weight, bias, geometry)
         return checked_convolution(n, input, weight, bias, stride, padding, dilation, groups)
     return conv_of_rank
+
+
+known_geometry = functools.lru_cache(maxsize=256, typed=True)(Geometry)
 
 
 def fits(x, w, b, geometry):
