@@ -189,9 +189,8 @@ def __getattr__(name):
     elif name in PARTS or name in _PRIVATE:
         found = importlib.import_module(f"minitorch.{name}")
     else:
-        near = importlib.import_module("difflib").get_close_matches(name, __dir__(), 1)   # Python looks at 750 names
-        raise AttributeError(f"module 'minitorch' has no attribute {name!r}" + "".join([f". Did you mean: {x!r}?"
-                                                                                        for x in near]), name=name)
+        text = importlib.import_module("minitorch.explain.names").NoAttribute       # Python itself looks at 750 names
+        raise AttributeError(text(f"module 'minitorch' has no attribute {name!r}", name, __dir__), name=name)
     globals()[name] = found
     return found
 

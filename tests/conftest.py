@@ -7,6 +7,8 @@ import gc
 import importlib.util
 import json
 import os
+import sys
+import tempfile
 
 import pytest
 
@@ -22,11 +24,29 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.pluginmanager.register(SmallHeap())             # by itself: doctests of the package are not under this file
+    share_bytecode(config)
     given = config.getoption("--device")
     if given:                                              # read by tests/kernel_checks.py, in workers too
         os.environ["MINITORCH_TEST_DEVICE"] = given
     if os.environ.get("MINITORCH_KERNEL_LOG"):
         log_kernels(os.environ["MINITORCH_KERNEL_LOG"])
+
+
+def share_bytecode(config):
+    """Where no bytecode may be written beside the sources, have the processes that tests start share a folder for it.
+
+    They are hundreds, and to compile what a program imports takes each of them half a second. Not the workers of
+    pytest-xdist, whose bytecode of other libraries lies beside these.
+    """
+    if not sys.dont_write_bytecode or sys.pycache_prefix:
+        return
+    if "MINITORCH_TEST_BYTECODE" not in os.environ:
+        made = tempfile.TemporaryDirectory(prefix="minitorch-bytecode-", ignore_cleanup_errors=True)
+        config.add_cleanup(made.cleanup)
+        os.environ["MINITORCH_TEST_BYTECODE"] = made.name
+    if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
+        os.environ["PYTHONPYCACHEPREFIX"] = os.environ["MINITORCH_TEST_BYTECODE"]
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 class SmallHeap:

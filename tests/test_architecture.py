@@ -122,26 +122,30 @@ def tree_of(name):
     return ast.parse(MODULES[name].read_text(encoding="utf-8"))
 
 
+def import_statements(node, inner=False):
+    """(statement, is within a function) for each import below a node, TYPE_CHECKING left out."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.Import, ast.ImportFrom)):
+            yield child, inner
+        elif (isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case))
+                and not (isinstance(child, ast.If) and getattr(child.test, "id", "") == "TYPE_CHECKING")):
+            yield from import_statements(child, inner or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+
 @cache
 def imports(name):
     """(module, name or None, is within a function) for each import of the package's own, TYPE_CHECKING left out."""
-    tree, found = tree_of(name), []
-    skipped = {id(n) for x in ast.walk(tree) if isinstance(x, ast.If) and ast.unparse(x.test) == "TYPE_CHECKING"
-               for n in ast.walk(x)}
-    inner = {id(n) for x in ast.walk(tree) if isinstance(x, (ast.FunctionDef, ast.AsyncFunctionDef))
-             for n in ast.walk(x)}
+    found = []
     here = name.split(".") if MODULES[name].name == "__init__.py" else name.split(".")[:-1]
-    for n in ast.walk(tree):
-        if id(n) in skipped:
-            continue
+    for n, inner in import_statements(tree_of(name)):
         if isinstance(n, ast.Import):
-            found += [(a.name, None, id(n) in inner) for a in n.names if a.name.split(".")[0] == "minitorch"]
-        elif isinstance(n, ast.ImportFrom):
+            found += [(a.name, None, inner) for a in n.names if a.name.split(".")[0] == "minitorch"]
+        else:
             above = here[:len(here) - n.level + 1] if n.level else []
             module = ".".join([*above, *([n.module] if n.module else [])])
             for a in n.names if module.split(".")[0] == "minitorch" else ():
                 whole = f"{module}.{a.name}"
-                found.append((whole, None, id(n) in inner) if whole in MODULES else (module, a.name, id(n) in inner))
+                found.append((whole, None, inner) if whole in MODULES else (module, a.name, inner))
     return [x for x in found if x[0] != name]
 
 

@@ -44,7 +44,7 @@ def check(name, arrays, attrs, layout="dense"):
     n = arrays[0].size if name == "convolution_backward_weight" else arrays[1].size
     assert got[0].dtype == arrays[0].dtype
     allowed = 2 * (n + 2) * kernel_checks.unit(got[0].dtype) * sizes + rounding(got[0].dtype) * abs(wanted) + 1e-30
-    if "convolve_mma" in names and got[0].dtype == f32:    # each operand is rounded by 2^-11 of itself
+    if {"convolve_mma", "convolve_hopper"} & set(names) and got[0].dtype == f32:   # each operand is rounded by 2^-11
         allowed += 2.0**-10 * sizes
     close(got[0], wanted, allowed)                         # twice: tensor cores cut off where they add
     same_in_every_order(lambda: run(name, arrays, attrs, layout)[0], got)
@@ -125,12 +125,15 @@ def test_large_tiles_and_pieces(monkeypatch):
                                                                                                       "combine"]
 
 
-def test_three_dimensions_are_left_to_the_reference():
-    cube = (1, 2, 3, (4, 3, 5), (2, 2, 2), Geometry((1, 1, 1), (1, 0, 1), (1, 1, 1), 1), f32)
-    arrays, attrs = tasks(*cube)["convolution"]
-    got, names = run("convolution", arrays, attrs)
-    assert "convolve" not in names
-    close(got[0], reference("convolution", arrays, attrs)[0], 1e-5)
+BLOCK = (1, 6, 8, (4, 3, 5), (2, 1, 3), Geometry((1, 2, 2), (1, 0, 1), (2, 1, 1), 1), f32)
+DEEP = (2, 3, 3, (4, 3, 5), (2, 2, 2), Geometry((1, 2, 1), (0, 1, 1), (1, 1, 2), 3), f64)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_three_dimensions_on_cuda_cores(task):
+    assert check(task, *tasks(*BLOCK)[task])[-1] == "convolve"
+    direct = "convolve_direct_weight" if task == TASKS[2] else "convolve_direct"
+    assert check(task, *tasks(*DEEP)[task], "gaps")[-1] == direct
 
 
 @pytest.mark.parametrize("shape", [(0, 2, 3, 4, 4), (2, 0, 3, 4, 4), (2, 2, 0, 4, 4)], ids=str)
@@ -173,5 +176,5 @@ def test_every_barrier_is_needed(monkeypatch, number):
 @pytest.mark.parametrize(("task", "tiles", "dtype", "arch"), [
     (1, product.LARGE, f32, "80"), (2, product.LARGE, f32, "90")], ids=str)
 def test_resources(task, tiles, dtype, arch):
-    kernel_checks.check_resources(convolve.GEMM, [dtype, dtype], [arch], TASK=task, KH=3, KW=3,
+    kernel_checks.check_resources(convolve.GEMM, [dtype, dtype], [arch], TASK=task, KD=1, KH=3, KW=3, VOLUME=0,
                     **convolve.tile_constants(tiles, 1, 1))

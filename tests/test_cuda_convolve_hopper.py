@@ -4,6 +4,7 @@ import pytest
 from kernel_checks import DEVICE, DTYPES
 from test_cuda_convolve import TASKS, check, tasks
 
+from minitorch.backends import cudnn
 from minitorch.backends.cuda.ops import patches
 from minitorch.backends.cuda.runtime import compile as compiler
 from minitorch.backends.cuda.runtime.kernel import Kernel
@@ -34,6 +35,13 @@ def test_geometries(multiprocessors, case, layout, task):
     assert "convolve_hopper" in names and "convolve_mma" not in names
 
 
+@pytest.mark.parametrize("task", TASKS[:2])
+def test_float32_is_rounded_to_tf32(multiprocessors, task):
+    rounded = 2, 12, 66, (5, 6), (3, 3), Geometry((1, 1), (1, 1), (1, 1), 1), f32
+    with cudnn.flags(allow_tf32=True):
+        assert "convolve_hopper" in check(task, *tasks(*rounded)[task])
+
+
 def test_pieces_of_a_long_sum_and_square_tiles(multiprocessors):
     multiprocessors(6)
     long = (3, 8, 70, (400,), (3,), Geometry((1,), (1,), (1,), 1), bf16)
@@ -52,7 +60,8 @@ def test_tiles_and_pieces_are_chosen_by_size():
     assert choose(False, f16, 1, 64, many, 576) == (patches.FLAT, 1, 576)
     assert choose(False, bf16, 1, 512, 64 * 49, 4608) == (patches.SQUARE, 1, 4608)     # 52 blocks of 256 columns
     assert choose(False, bf16, 1, 128, 49, 1152)[0] not in patches.HOPPER_STAGES
-    assert choose(False, f32, 1, 128, many, 1152)[0] not in patches.HOPPER_STAGES
+    assert choose(False, f32, 1, 128, many, 1152)[0] is patches.WIDE
+    assert choose(True, f32, 1, 128, 1152, many)[0] not in patches.HOPPER_STAGES       # TF32 along the depth only
     tiles, pieces, chunk = choose(True, bf16, 1, 128, 1152, many)
     assert tiles is patches.WIDE and 5 * pieces <= 132 < 5 * (pieces + 1) and chunk % 64 == 0
     assert (pieces - 1) * chunk < many <= pieces * chunk

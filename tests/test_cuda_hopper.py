@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from kernel_checks import DTYPES, close, device, launches, put
+from kernel_checks import DEVICE, DTYPES, close, device, launches, put
 from test_cuda_matmul import bound, check, in_one_block, multiprocessors, numbers
 
-from minitorch.backends.cuda.ops import product
+from minitorch.backends.cuda.ops import hopper, product
 from minitorch.backends.cuda.runtime.kernel import Kernel
 from minitorch.testing.strategies import draws
 
@@ -22,7 +22,7 @@ def rounded(x):
 
 
 def test_float32_by_wgmma(multiprocessors, monkeypatch):
-    """Four ragged tiles in one block, of four stages each; six are in its ring."""
+    """Four ragged tiles in two blocks, of four stages each; six are in a ring."""
     multiprocessors(4)
     in_one_block(monkeypatch)
     a, b = numbers(136, 100), numbers(100, 132)
@@ -100,6 +100,44 @@ def test_what_is_not_turned(multiprocessors, monkeypatch):
     assert kernel(64, 36, 68) == (False, True)
     assert kernel(64, 34, 68) is product.MMA               # lines of 34 floats begin at no multiple of 16 bytes
     assert kernel(64, 36, 68, dense=False) is product.MMA  # one column, repeated
+
+
+@pytest.mark.parametrize("dtype", [f32, bf16])
+@pytest.mark.parametrize("arch", [80, 100, 120])
+def test_other_devices_have_no_wgmma(multiprocessors, monkeypatch, arch, dtype):
+    """Those after compute capability 9.0 neither: it is of that one alone."""
+    multiprocessors(1)
+    monkeypatch.setattr(product, "capability", lambda machine: arch)
+    shapes = ((128, 64), (64, 128), (128, 128))
+    a, b, out = [product.describe(device.empty(s, dtype)) for s in shapes]
+    assert product.plan(device.machine, dtype, a, b, None, out, 1, 1, None, True).first.kernel is product.MMA
+
+
+# ---- clusters ----------------------------------------------------------------------------------------------------
+def test_a_block_of_a_cluster_may_have_no_rows(multiprocessors, monkeypatch):
+    a, b = numbers(260, 72, dtype=bf16), numbers(72, 8, dtype=bf16)
+    *inputs, order = [product.describe(x) for x in (put(a), put(b), device.empty((260, 8), bf16))]
+    for uneven, blocks, cluster in ((4, 5, 1), (3, 4, 2)):             # five are two clusters, and one is left
+        monkeypatch.setattr(hopper, "UNEVEN", uneven)
+        multiprocessors(5)
+        launch = product.plan(device.machine, bf16, *inputs, None, order, 1, 1, None, False).first
+        assert (launch.grid, launch.constants["CLUSTER"]) == (blocks, cluster)
+    assert check(a, b) == ["matmul_hopper"]
+
+
+@pytest.mark.skipif(DEVICE != "sim", reason="a race may go unnoticed on a GPU")
+def test_a_stage_is_empty_only_when_both_blocks_have_done_with_it(multiprocessors, monkeypatch):
+    """Without arrivals at the other block's barrier, its copies overwrite what is still read here."""
+    from minitorch.backends.sim import SimulatorError
+    source = hopper.KERNEL.source
+    wrong = source.text.replace("if (thread < CLUSTER) arrive_at<CLUSTER>(shared.empty(stage), thread);",
+                                "if (thread == 0) arrive(shared.empty(stage));")
+    wrong = wrong.replace("shared.empty(i), CLUSTER * CONSUMERS", "shared.empty(i), CONSUMERS")
+    monkeypatch.setattr(hopper, "KERNEL", Kernel(source._replace(text=wrong), "matmul_hopper", hopper.SIGNATURE, "90a"))
+    multiprocessors(4)
+    in_one_block(monkeypatch)
+    with pytest.raises(SimulatorError, match="race"):
+        check(numbers(136, 264, dtype=bf16), numbers(264, 136, dtype=bf16))
 
 
 # ---- results by way of the copying unit ------------------------------------------------------------------------

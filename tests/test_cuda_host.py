@@ -191,3 +191,15 @@ def test_16_bit_tensors_meet_others_as_before():
     assert minitorch.add(half, half, out=minitorch.empty(2)).dtype is minitorch.float32
     with pytest.raises(RuntimeError, match="same dtype"):
         half[None] @ full[:, None]
+
+
+# ---- products ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+def test_an_activation_in_a_product_is_the_one_by_itself(dtype):
+    """To the last bit, in the tails too: they are one function of the device."""
+    from minitorch.backends.cuda.ops.product import product
+    x = minitorch.linspace(-14, 14, 99, dtype=minitorch.float64).to(getattr(minitorch, dtype)).to(where)
+    one = minitorch.ones(1, 1, dtype=x.dtype, device=where).array
+    for activation, alone in (("gelu", F.gelu), ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh")), ("silu", F.silu)):
+        found = device.to_host(product(device, x.array.reshape(-1, 1), one, activation=activation)).reshape(-1)
+        assert found.tobytes() == device.to_host(alone(x).array).tobytes()

@@ -55,3 +55,9 @@ def test_a_view_through_data_lends_its_memory():
     w.add_(1)                                              # counted for x, too: w lies in its memory
     assert x.tolist() == [1, 2, 3, 4, 5, 6] and x._version == w._version == 1 and w.stride() == (1, 3)
     assert w.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+
+
+def test_a_traced_gradient_is_added_to_one_of_the_device():
+    """`array += wrapped`, where the other one wraps arrays and answers for them: of a trace, of a batch."""
+    check(Case(aliased="view", needs_grad=(True, False), modes=("grad",) * 2, own_backward=True), compiled=True,
+          device=DEVICE)

@@ -1,5 +1,6 @@
 """Errors and notes say which of the program's own names to change, and to what."""
 
+import difflib
 import pickle
 import subprocess
 import sys
@@ -117,6 +118,19 @@ def test_misspelt_attributes_of_modules_are_suggested():
     with pytest.raises(AttributeError, match="'Sequential' object has no attribute 'xyz'$"):
         print(nn.Sequential(layer).xyz)
     assert not hasattr(layer, "nonsense") and getattr(layer, "nonsense", 3) == 3
+    empty = nn.Module.__new__(nn.Linear)                   # as before `Module.__init__` has run
+    with pytest.raises(AttributeError, match="attribute 'extra_rep'. Did you mean: 'extra_repr'"):
+        print(empty.extra_rep)
+
+
+def test_names_are_compared_only_when_the_error_is_read(monkeypatch):
+    compared = []
+    monkeypatch.setattr(difflib, "get_close_matches", lambda *args: compared.append(args) or [])
+    assert not hasattr(torch, "zeross") and getattr(torch, "__wrapped__", None) is None
+    assert not hasattr(nn.Linear(1, 1), "weigth") and not compared
+    with pytest.raises(AttributeError) as raised:
+        print(torch.zeross)
+    assert str(raised.value) == "module 'minitorch' has no attribute 'zeross'" and compared
 
 
 def test_the_line_that_cut_the_graph_is_named():

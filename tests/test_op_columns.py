@@ -1,6 +1,7 @@
 """Every fact about an op is a column of its definition: no table of op names stands anywhere else."""
 
 import ast
+import functools
 import inspect
 import re
 from dataclasses import fields
@@ -64,15 +65,16 @@ def names_in(node):
 
 def tables_in(source):
     """Line and names of each table of ops; ``__all__`` is none."""
-    tree = ast.parse(source)
-    exported = {id(x.value) for x in ast.walk(tree) if isinstance(x, ast.Assign)
+    nodes = list(ast.walk(ast.parse(source)))
+    exported = {id(x.value) for x in nodes if isinstance(x, ast.Assign)
                 and any(getattr(t, "id", None) == "__all__" for t in x.targets)}
-    found = [(getattr(node, "lineno", 0), names_in(node)) for node in ast.walk(tree) if id(node) not in exported]
-    entered = {id(x.iter) for x in ast.walk(tree) if isinstance(x, ast.For) and "kernel(" in ast.unparse(x)}
-    exempt = [getattr(x, "lineno", 0) for x in ast.walk(tree) if id(x) in entered]    # a loop that enters kernels
+    found = [(getattr(node, "lineno", 0), names_in(node)) for node in nodes if id(node) not in exported]
+    entered = {id(x.iter) for x in nodes if isinstance(x, ast.For) and "kernel(" in ast.unparse(x)}
+    exempt = [getattr(x, "lineno", 0) for x in nodes if id(x) in entered]    # a loop that enters kernels
     return [(line, names) for line, names in found if len(set(names)) >= 3 and line not in exempt]
 
 
+@functools.cache
 def all_tables():
     files = [f for f in sorted(PACKAGE.rglob("*.py")) if "ops" != f.relative_to(PACKAGE).parts[0]]
     return {f.relative_to(PACKAGE).as_posix(): tables_in(f.read_text(encoding="utf-8")) for f in files}
@@ -94,7 +96,9 @@ def test_nobody_asks_for_the_name_of_an_op():
     found = []
     for file in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Compare) and re.fullmatch(r"(op|row)\.(name|__name__)", ast.unparse(node.left)):
+            left = getattr(node, "left", None)
+            if (isinstance(node, ast.Compare) and isinstance(left, ast.Attribute) and left.attr in ("name", "__name__")
+                    and getattr(left.value, "id", None) in ("op", "row")):
                 values = [x.value for x in ast.walk(node) if isinstance(x, ast.Constant)]
                 found += [f"{file.relative_to(PACKAGE)}:{node.lineno}: {x}" for x in values if x in OPS]
     assert not found, "make it a column of the definition (see `Op`):\n" + "\n".join(found)

@@ -42,7 +42,7 @@ class GradScaler:
         self._scale, self._growth_factor, self._backoff_factor = float(init_scale), growth_factor, backoff_factor
         self._growth_interval, self._growth_tracker, self._enabled = growth_interval, 0, enabled
         self._scaled = False                               # whether something was ever scaled
-        self._found = {}                                   # id of an optimizer -> was a gradient not finite; None without any
+        self._found = {}                                   # id of an optimizer -> was a gradient infinite or NaN?
         self._stepped = set()
 
     def scale(self, outputs):

@@ -5,6 +5,8 @@ what the simulator finds (a race, an access out of bounds ...). The planted mist
 """
 
 import functools
+import shutil
+from pathlib import Path
 
 import numpy as np
 
@@ -34,6 +36,19 @@ def missing():
         return ("the simulator: pip install cupy-cuda13x nvidia-cuda-nvrtc nvidia-cuda-runtime; and g++ "
                 f"({str(error).splitlines()[0]})")
     return ""
+
+
+def lend_simulator(home):
+    """Put a copy of the simulator's compiled runtime among the caches of who lives in `home`: g++ takes 6 s for it."""
+    if missing():
+        return
+    from ..backends.cache import checksum_of
+    from ..backends.sim.build import runtime_library
+    library = runtime_library()
+    folder = Path(home, ".cache", "minitorch", "sim")
+    folder.mkdir(mode=0o700, parents=True)
+    for file in (library, checksum_of(library)):
+        shutil.copyfile(file, folder / file.name)
 
 
 LOADED: dict = {}                           # (source, name, signature) -> kernel, or the error that it gave

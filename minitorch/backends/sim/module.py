@@ -74,7 +74,8 @@ class Module:
         self._print()
         recorder.end(library, self.program, entry)
         if count:
-            self._raise(entry, grid, block, shared, [reports.finding_of(self.program, found[i]) for i in range(count)])
+            findings = [reports.finding_of(self.program, found[i], entry) for i in range(count)]
+            self._raise(entry, grid, block, shared, findings)
 
     def _check(self, entry, grid, block, shared, max_shared):
         if entry not in self.entries:

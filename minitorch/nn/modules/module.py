@@ -15,6 +15,7 @@ from ...core.device import device as Device
 from ...core.dtypes import bfloat16, float16, float32, float64
 from ...core.registry import late
 from ...core.tensor import Tensor
+from ...explain.names import NoAttribute
 from ...ops.creation.create import empty_like
 from ..hooks import (  # noqa: F401  (PyTorch has the registrations here)
     Hooked,
@@ -201,7 +202,8 @@ class Module(Hooked, Stateful):
             found = kept["_buffers"]
             if name in found:
                 return found[name]
-        raise AttributeError(NoAttribute(self, name), name=name)
+        text = f"'{type(self).__name__}' object has no attribute '{name}'"
+        raise AttributeError(NoAttribute(text, name, lambda: Module.__dir__(self)), name=name)
 
     def __delattr__(self, name):
         note_change()
@@ -213,7 +215,9 @@ class Module(Hooked, Stateful):
         super().__delattr__(name)
 
     def __dir__(self):
-        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
+        kept = vars(self)                                  # without dictionaries before `Module.__init__` has run
+        names = {*dir(type(self)), *kept, *(n for part in ("_parameters", "_modules", "_buffers")
+                                            for n in kept.get(part, ()))}
         return sorted(name for name in names if not name[0].isdigit())
 
     def __setstate__(self, state):
@@ -466,28 +470,6 @@ class Module(Hooked, Stateful):
     def _repr_html_(self):
         """The tree of modules with their parameters, for notebooks; None after ``set_printoptions(html=False)``."""
         return late.module_html(self)
-
-
-class NoAttribute:
-    """The text of an AttributeError: names that are close are looked for when somebody reads it, not when `hasattr`
-    asks."""
-
-    def __init__(self, module, name):
-        self.module, self.name = module, name
-
-    def __str__(self):
-        kept = vars(self.module)
-        known = {*dir(type(self.module)), *kept, *(n for part in ("_parameters", "_modules", "_buffers")
-                                                   for n in kept.get(part, ()))}
-        near = difflib.get_close_matches(self.name, [n for n in known if not n.startswith("_")], 1)
-        return (f"'{type(self.module).__name__}' object has no attribute '{self.name}'"
-                + "".join(f". Did you mean: '{n}'?" for n in near))
-
-    def __repr__(self):
-        return repr(str(self))
-
-    def __reduce__(self):
-        return str, (str(self),)
 
 
 def indented(text, spaces=2):

@@ -4,9 +4,9 @@ layer_norm and rms_norm standardise each row, batch_norm each channel of a batch
 instance_norm each channel of each sample. See `standardize` for the mathematics.
 """
 
-from ...core.arrays import is_half
+from ...core.arrays import counted, is_half
 from ...core.dtypes import float32, promote_types
-from ...core.graph import bump_version
+from ...core.graph import bump_version, bump_versions, calling_line
 from ...core.op import Other
 from ...core.tensor import wrap
 from ...host.type_info import finfo
@@ -224,8 +224,8 @@ def update_running(running_mean, running_var, mean, var, n, momentum, name):
                 value = value if running is running_mean else value * unbiased
                 running.array *= 1 - momentum
                 running.array += (momentum * value).astype(running.array.dtype, copy=False)
-    for running in given:
-        bump_version(running, name)
+    if given:
+        bump_versions([counted(x.array) for x in given], name, calling_line())
 
 
 def count_batch(counter):
@@ -280,8 +280,10 @@ def check_channels(name, input, running_mean, running_var, weight, bias):
     if input.array.ndim < 2:
         raise RuntimeError(f"{name} expects (N, C) or (N, C, *), got an input of shape {list(input.shape)}")
     c = input.array.shape[1]
-    for what, x in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+    for x in (running_mean, running_var, weight, bias):
         if x is not None and x.array.size != c:
+            what = next(name for name, y in (("running_mean", running_mean), ("running_var", running_var),
+                                             ("weight", weight), ("bias", bias)) if y is x)
             raise RuntimeError(f"{what} should contain {c} elements not {x.array.size}: one for each channel")
 
 

@@ -40,6 +40,8 @@ class Array(cupy.ndarray):
 
     # -- NumPy's protocols -----------------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if any(wraps(x) for x in inputs):
+            return NotImplemented                          # its own `__array_ufunc__` comes next
         found = getattr(self.backend.xp, ufunc.__name__)
         if method != "__call__":
             found = getattr(found, method)
@@ -270,6 +272,11 @@ def answers(other):
     return isinstance(other, (cupy.ndarray, np.ndarray, np.generic, int, float, complex))
 
 
+def wraps(other):
+    """True for an array that wraps others, of a trace or a batch, and answers for them."""
+    return hasattr(type(other), "__array_ufunc__") and not isinstance(other, (cupy.ndarray, np.ndarray, np.generic))
+
+
 def forward(name):
     def operator(self, other):
         return getattr(self.backend.xp, name)(self, other) if answers(other) else NotImplemented
@@ -284,7 +291,9 @@ def reflected(name):
 
 def in_place(name):
     def operator(self, other):
-        return getattr(self.backend.xp, name)(self, other, out=self) if answers(other) else NotImplemented
+        if answers(other):
+            return getattr(self.backend.xp, name)(self, other, out=self)
+        return getattr(np, name)(self, other, out=self) if wraps(other) else NotImplemented
     return operator
 
 

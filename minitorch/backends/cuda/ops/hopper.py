@@ -17,7 +17,8 @@ SIGNATURE = "U* out, const T* addend?, TensorMap map_a, TensorMap map_b, TensorM
 KERNEL = Kernel("matmul_hopper.cu", "matmul_hopper", SIGNATURE, arch="90a")
 THREADS, ROWS, LINE, PLACES = 384, 128, 128, 64            # of a block; bytes of a line, places of a block of lines
 STAGES = {128: 6, 256: 4}                                  # by the columns of a tile
-CLUSTER = 1                                                # blocks that share the columns of `b`, where there are pairs
+CLUSTER = 2                                                # blocks that share the columns of `b`, where there are pairs
+UNEVEN = 16                                                # rows of tiles, of which one may be computed for nothing
 STAGGER = 1                                                # steps that the second consumer is behind the first
 DATA_TYPES = {"float16": 6, "bfloat16": 9, "float32": 11}  # of cuda.h; the last one rounds to TF32
 SWIZZLE_128_BYTES, PROMOTE_256_BYTES = 3, 3
@@ -54,7 +55,7 @@ def way(p, itemsize, along_k, columns):
     if len(batch) > 1 or not p.depth or itemsize == 4 and not all(along_k):
         return None
     down = -(-p.rows // ROWS)
-    cluster = CLUSTER if down % CLUSTER == 0 or down >= 16 else 1          # at most one tile in 17 for nothing
+    cluster = CLUSTER if down % CLUSTER == 0 or down >= UNEVEN else 1
     places = ((p.a.row, p.a.column, p.rows, ROWS, p.a),
               (p.b.column, p.b.row, p.columns, columns // cluster, p.b))
     found = [map_of(itemsize, step, k_step, size, tile, p.depth, operand, batch[0], along)

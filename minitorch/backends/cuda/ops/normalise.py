@@ -97,7 +97,8 @@ def normalised_rows(F, input, weight, bias, rows, eps, centred, groups=1, inner=
     means = F.empty((rows,), compute_dtype(input.dtype)) if centred else None
     deviations = F.empty((rows,), compute_dtype(input.dtype))
     vectors = [out, input] if inner else [x for x in (out, input, weight, bias, residual, total) if x is not None]
-    how = distribute(columns, vectors, parks=residual is None and capability(F.machine) >= 80)
+    chip = capability(F.machine)
+    how = distribute(columns, vectors, 1, residual is None and chip >= 80, rows if chip >= 90 else 0)
     arrays = out, means, deviations, input, weight, bias, residual, total
     constants = dict(CHANNELS=inner > 0, **how.constants)
     if residual is not None:
@@ -117,7 +118,9 @@ def rows_backward(F, grad, input, weight, means, deviations, rows, with_weights)
     vectors = [x for x in (result, grad, input, weight) if x is not None]
     how = distribute(columns, vectors, held=4) if with_weights else None
     fused = how is not None and how.items is not None      # registers hold sums of the weights' gradients, too
-    how = how if fused else distribute(columns, vectors, held=2, parks=capability(F.machine) >= 80)
+    if not fused:
+        chip = capability(F.machine)
+        how = distribute(columns, vectors, 2, chip >= 80, rows if chip >= 90 else 0)
     parts = weight_parts = bias_parts = None
     if how.items is None:
         LONG_BACK(F.machine, rows, how.threads, result, grad, input, weight, means, deviations, columns, CHANNELS=0,
@@ -230,10 +233,10 @@ def channels_backward(F, grad, input, weight, means, deviations, centred):
     grad, input, weight = (x if x is None else dense(F, x) for x in (grad, input, weight))
     if has_planes(input):
         parts, grid, sizes, constants = plane_parts(F, 1, input, grad, means, deviations)
-        result, *sums = F.empty(input.shape, input.dtype), *[F.empty(grid[:1], input.dtype) for _ in range(2)]
-        PLANES_BACK(F.machine, grid, THREADS, result, *sums, grad, input, weight, means, deviations, parts, *sizes,
-                    input.size // grid[0], centred, **constants)
-        return result, sums[1], sums[0]
+        result, (grads, alongs) = F.empty(input.shape, input.dtype), [F.empty(grid[:1], input.dtype) for _ in range(2)]
+        PLANES_BACK(F.machine, grid, THREADS, result, grads, alongs, grad, input, weight, means, deviations, parts,
+                    *sizes, input.size // grid[0], centred, **constants)
+        return result, alongs, grads
     if means is None:
         means = F.xp.zeros(deviations.shape, deviations.dtype)
     grads, alongs = channel_sums(F, input, grad, means, deviations)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ....core.arrays import is_half
 from ...switches import cudnn
+from ..arrays.copy import copyto, round_to_tf32
 from ..arrays.layout import magic
 from ..runtime.kernel import Kernel
 from . import product
@@ -89,12 +90,13 @@ def channels_last(F, x, groups):
 
 
 def filled(F, x):
-    """The array, contiguous, with zeros behind its last dimension, up to a multiple of 16 bytes."""
-    chunk = 16 // x.itemsize
-    if x.shape[-1] % chunk == 0 and x.data.ptr % 16 == 0:
+    """The array, contiguous, with zeros behind its last dimension, up to a multiple of 16 bytes; float32 as TF32."""
+    chunk, copy = 16 // x.itemsize, round_to_tf32 if x.dtype == np.float32 else copyto
+    whole = x.shape[-1] % chunk == 0
+    if whole and x.data.ptr % 16 == 0 and copy is copyto:
         return F.xp.ascontiguousarray(x)
-    out = F.xp.zeros((*x.shape[:-1], -(-x.shape[-1] // chunk) * chunk), x.dtype)
-    F.xp.copyto(out[..., :x.shape[-1]], x)
+    out = (F.empty if whole else F.xp.zeros)((*x.shape[:-1], -(-x.shape[-1] // chunk) * chunk), x.dtype)
+    copy(F, out[..., :x.shape[-1]], x)
     return out
 
 
@@ -205,7 +207,7 @@ def choose(machine, split, sizes, groups, rows, columns, depth):
 def choose_tensor_cores(machine, split, dtype, groups, rows, columns, depth):
     """The same: the tiles of `convolve_hopper.cu`, if there are enough for a third of the multiprocessors, or of
     `convolve_mma.cu`."""
-    if capability(machine) == 90 and dtype.itemsize == 2:
+    if capability(machine) == 90 and not (split and dtype.itemsize == 4):
         most = multiprocessors(machine)
         for tiles, least in [(FLAT, most)] if rows <= FLAT.rows else [(WIDE, most), (SQUARE, most // 3)]:
             blocks = count(tiles, groups, rows, columns)

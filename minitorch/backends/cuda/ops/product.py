@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....core.arrays import is_half
 from ...precision import float32_matmul
 from ..runtime.kernel import Kernel
 from . import hopper
@@ -46,6 +47,7 @@ ACROSS = Kernel("matvec.cu", "matvec_across", ARGUMENTS)
 COMBINING = "T* out, const U* pieces, const T* addend?, Product p"
 COMBINE = Kernel("combine.cu", "combine", COMBINING)
 SIMT_SUMS = Kernel("matmul_simt.cu", "matmul_simt", f"{ARGUMENTS}, U* row_sums")
+MMA_SUMS = Kernel("matmul_mma.cu", "matmul_mma", f"{ARGUMENTS}, U* row_sums")
 COMBINE_SUMS = Kernel("combine.cu", "combine", f"{COMBINING}, T* row_sums, const U* row_pieces")
 
 
@@ -166,23 +168,24 @@ def run(F, launch, *arrays, after=()):
 
 def product_and_sums(F, a, b):
     """``a @ b`` and the sums of the rows of `a`, for two matrices, at the cost of the product; None where there is no
-    kernel for it: for sums on tensor cores, vectors, sums too long to be added one by one."""
-    shape = a.shape[0], b.shape[1]
-    if 0 in shape or a.dtype.char not in "fd":
+    kernel for it: for TF32, which would round what is summed, wgmma, vectors, sums too long to be added one by one."""
+    shape, half = (a.shape[0], b.shape[1]), is_half(a.dtype)
+    if 0 in shape or not half and a.dtype.char not in "fd":
         return None
     order = shape, (shape[1] * a.itemsize, a.itemsize), True
     tf32 = a.dtype == np.float32 and float32_matmul() != "highest"
     made = plan(F.machine, a.dtype, describe(a), describe(b), None, order, 1, 1, None, tf32)
-    if made is None or made.turned or made.first.kernel is not SIMT or made.first.record["chunk"] > LONGEST_SUM:
+    kernel = None if made is None else {SIMT: SIMT_SUMS, MMA: MMA_SUMS if half else None}.get(made.first.kernel)
+    if kernel is None or made.turned or made.first.record["chunk"] > LONGEST_SUM:
         return None
     out, sums = F.empty(shape, a.dtype), F.empty(shape[:1], a.dtype)
     first, second = [x and x._replace(constants=x.constants | {"ROW_SUMS": 1}) for x in (made.first, made.second)]
     if second is None:
-        run(F, first._replace(kernel=SIMT_SUMS), out, a, b, None, after=(sums,))
+        run(F, first._replace(kernel=kernel), out, a, b, None, after=(sums,))
         return out, sums
     (splits, size), dtype = made.partials
     partials, pieces = F.empty((splits, size), dtype), F.empty((splits, shape[0]), dtype)
-    run(F, first._replace(kernel=SIMT_SUMS), partials, a, b, None, after=(pieces,))
+    run(F, first._replace(kernel=kernel), partials, a, b, None, after=(pieces,))
     run(F, second._replace(kernel=COMBINE_SUMS), out, partials, None, after=(sums, pieces))
     return out, sums
 
@@ -322,8 +325,9 @@ def plan_hopper(machine, dtype, p, how):
         return None
     constants = {"T": dtype, "TILE_N": way.columns, "STAGES": hopper.STAGES[way.columns], "CLUSTER": way.cluster,
                  "STAGGER": hopper.STAGGER, "A_ALONG_K": along[0], "B_ALONG_K": along[1], "STORE": way.store,
+                 "ADDEND": p.addend and neighbours(p.addend, True, p.columns, 2) or 0,
                  "VECTOR_OUT": neighbours(p.out, True, p.columns, 2), "ACTIVATION": how["activation"]}
-    blocks = multiprocessors(machine) // way.cluster * way.cluster
+    blocks = max(multiprocessors(machine) // way.cluster, 1) * way.cluster
     return Plan(Launch(hopper.KERNEL, blocks, hopper.THREADS, record_of(p, how, p.depth, 1, 0),
                        hopper.shared_bytes(way.columns, way.store), constants, way.maps))
 

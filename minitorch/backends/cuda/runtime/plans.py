@@ -33,6 +33,7 @@ MOST_PLANS, MOST_SEEN = 1 << 14, 1 << 12
 OF_REAL = frozenset({"kind", "index", "arch", "form", "cupy", "device", "ndarray", "load"})
 PLAIN = frozenset({int, float, bool, str, type(None)})
 TENSOR_MAP = 128                                           # bytes
+SMALL = 4096                                               # bytes: results that do not hold on to much memory
 UNIT = 512                                                 # bytes: the grain of scratch memory
 recording = threading.RLock()                              # shadows have one recorder each
 
@@ -360,13 +361,21 @@ class Writer:
         return [index for index in found if index not in self.arrays]
 
     def allocate(self):
-        """Lines that allocate results, and one piece of memory for all that is needed only on the way."""
+        """Lines that allocate results, small ones together, and one piece of memory for all that is needed only on the
+        way."""
         on_the_way = []
+        small = [i for i in self.owners if self.made[i].nbytes <= SMALL]
+        if len(small) > 1:
+            offsets, total = arrange([Made(self.made[i].nbytes, 0) for i in small], len(self.steps))
+            self.lines.append(f"m = allocate({self.name('n', total)})")
+            self.lines += [f"m{i} = m + {self.name('o', offset)}" for i, offset in zip(small, offsets)]
         for index, made in enumerate(self.made):
             if index in self.arrays:
                 continue
             self.pointers[index] = f"p{index}"
-            if index in self.owners:
+            if index in small and len(small) > 1:
+                self.lines.append(f"p{index} = m{index}.ptr")
+            elif index in self.owners:
                 self.lines += [f"m{index} = allocate({self.name('n', made.nbytes)})", f"p{index} = m{index}.ptr"]
             else:
                 on_the_way.append(index)
@@ -431,7 +440,7 @@ class Writer:
                 constant(data[at:begin])
                 formats.append("Q" if make is None else f"{end - begin}s")
                 pointer, at = self.pointer(address), end
-                values.append(pointer if make is None else f"{self.name('f', make)}({pointer})")
+                values.append(pointer if make is None else f"{self.name('f', remembering(make))}({pointer})")
             constant(data[at:])
         buffers = Buffers([(s.data, s.places) for s in launches], "<" + "".join(formats), self.machine.extra)
         self.scope |= {"spare": buffers.spare, "take": buffers.take, "pack": buffers.format.pack_into}
@@ -452,6 +461,11 @@ class Writer:
             if seen is None:
                 raise Unplannable("values of an array that is made on the way")
             self.lines.append(f"look({seen}, {self.name('k', step.check)})")
+
+
+def remembering(make):
+    """``make(address)`` for the addresses that arrays of a program come back to."""
+    return functools.lru_cache(maxsize=64)(make)
 
 
 @functools.lru_cache(maxsize=4096)

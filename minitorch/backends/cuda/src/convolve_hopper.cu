@@ -32,32 +32,6 @@ typedef SharedTile<T, WEIGHT ? PLACES : TILE_M, DEPTH, !WEIGHT> TileA;       // 
 typedef SharedTile<T, WEIGHT ? PLACES : TILE_N, DEPTH, !WEIGHT> TileB;
 enum { BLOCKS_A = BYTES_A / TileA::BYTES, BLOCKS_B = BYTES_B / TileB::BYTES };
 
-#if defined(NEEDS_BF16)
-#define TYPES "k16.f32.bf16.bf16 "
-#elif defined(NEEDS_FP16)
-#define TYPES "k16.f32.f16.f16 "
-#else
-#define TYPES "k8.f32.tf32.tf32 "
-#endif
-#if defined(NEEDS_BF16) || defined(NEEDS_FP16)
-#define TURNS(a, b) ", %" #a ", %" #b
-#define TURNED , "n"(WEIGHT), "n"(WEIGHT)
-#else
-#define TURNS(a, b) ""
-#define TURNED
-#endif
-
-// s += a @ b, or s = a @ b if not `add`, for 64 rows, PART_N columns and 32 bytes of depth; it is only begun here.
-__device__ __forceinline__ void multiply(float (&s)[SUMS], u64 a, u64 b, int add) {
-    if constexpr (SUMS == 64)
-        asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128" TYPES
-                     "{" R64 "}, %64, %65, p, 1, 1" TURNS(67, 68) ";}" : S64(0) : "l"(a), "l"(b), "r"(add) TURNED);
-    else
-        asm volatile("{.reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned.m64n256" TYPES
-                     "{" R128 "}, %128, %129, p, 1, 1" TURNS(131, 132) ";}"
-                     : S64(0), S64(64) : "l"(a), "l"(b), "r"(add) TURNED);
-}
-
 // ---- the two roles -----------------------------------------------------------------------------------------
 struct Shared {
     char* tiles;
@@ -134,7 +108,7 @@ __device__ __forceinline__ void consume(const Shared& shared, U* out, const T* b
             #pragma unroll
             for (int i = 0; i < DEPTH * (int)sizeof(T) / 32; i++) {        // a turned tile has a line for each k
                 const int further = WEIGHT ? i * 32 / (int)sizeof(T) * LINE : i * 32;
-                multiply(sums, descriptor(a + further, BLOCK), descriptor(b + further, BLOCK), k - work.k_begin | i);
+                multiply<WEIGHT, WEIGHT>(sums, descriptor(a + further, BLOCK), descriptor(b + further, BLOCK), k - work.k_begin | i);
             }
             commit_products();
             wait_products<1>(sums);

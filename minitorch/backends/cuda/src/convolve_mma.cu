@@ -1,4 +1,4 @@
-// Convolution in one to three dimensions and its gradients on tensor cores: 16-bit floats, and float32 rounded to TF32;
+// Convolution in one to three dimensions and its gradients on tensor cores: 16-bit floats, and float32 that was rounded to TF32;
 // sums are float32. A product of matrices whose one operand is gathered from images on the way into shared memory.
 //
 // Images lie with their channels last, filled up to whole chunks of 16 bytes, so that a chunk of a tile is one in memory
@@ -20,8 +20,8 @@ enum {
     WARPS_N = TILE_N / WARP_N,
     THREADS = 32 * (TILE_M / WARP_M) * WARPS_N,
 };
-typedef SharedTile<T, TILE_M, DEPTH, !WEIGHT> TileA;
-typedef SharedTile<T, TILE_N, DEPTH, !WEIGHT> TileB;
+typedef SharedTile<T, TILE_M, DEPTH, !WEIGHT, false> TileA;
+typedef SharedTile<T, TILE_N, DEPTH, !WEIGHT, false> TileB;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 convolve_mma(U* out, const T* left, const T* images, const T* bias, const Patches p) {

@@ -24,25 +24,22 @@ __device__ __forceinline__ void arrive_and_expect(u64* barrier, u32 bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(shared_address(barrier)), "r"(bytes)
                  : "memory");
 }
-// At the barrier of this place in the shared memory of a block of the cluster.
+// At the barrier of this place in the shared memory of a block of the cluster. It tells that what the thread waited for
+// before, products and copies, is over, and nothing of what it wrote: that would be `release.cluster`, a fence of
+// hundreds of cycles.
 template <int BLOCKS> __device__ __forceinline__ void arrive_at(u64* barrier, u32 block) {
     if constexpr (BLOCKS == 1) arrive(barrier);
     else
         asm volatile("{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "
-                     "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];}"
+                     "mbarrier.arrive.shared::cluster.b64 _, [there];}"
                      :: "r"(shared_address(barrier)), "r"(block) : "memory");
 }
-// Waits until the phase of this parity is over, in which threads of so many blocks arrive.
-template <int BLOCKS = 1> __device__ __forceinline__ void wait(u64* barrier, u32 parity) {
+// Waits until the phase of this parity is over.
+__device__ __forceinline__ void wait(u64* barrier, u32 parity) {
     u32 over = 0;
     while (!over)
-        if constexpr (BLOCKS == 1)
-            asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                         : "=r"(over) : "r"(shared_address(barrier)), "r"(parity) : "memory");
-        else
-            asm volatile("{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
-                         "selp.u32 %0, 1, 0, p;}"
-                         : "=r"(over) : "r"(shared_address(barrier)), "r"(parity) : "memory");
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                     : "=r"(over) : "r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
 // ---- barriers of some threads, and of a cluster ------------------------------------------------------------
@@ -140,3 +137,32 @@ template <int LEFT, int SUMS> __device__ __forceinline__ void wait_products(floa
     R8(80, 81, 82, 83, 84, 85, 86, 87) "," R8(88, 89, 90, 91, 92, 93, 94, 95) ","                             \
     R8(96, 97, 98, 99, 100, 101, 102, 103) "," R8(104, 105, 106, 107, 108, 109, 110, 111) ","                 \
     R8(112, 113, 114, 115, 116, 117, 118, 119) "," R8(120, 121, 122, 123, 124, 125, 126, 127)
+
+#if defined(NEEDS_BF16)
+#define TYPES "k16.f32.bf16.bf16 "
+#elif defined(NEEDS_FP16)
+#define TYPES "k16.f32.f16.f16 "
+#else
+#define TYPES "k8.f32.tf32.tf32 "
+#endif
+#if defined(NEEDS_BF16) || defined(NEEDS_FP16)
+#define TURNS(a, b) ", %" #a ", %" #b
+#define TURNED , "n"(TURN_A), "n"(TURN_B)
+#else
+#define TURNS(a, b) ""
+#define TURNED
+#endif
+
+// s += a @ b, or s = a @ b if not `add`, for 64 rows, twice as many columns as sums, and 32 bytes of depth, of operands
+// in shared memory; it is only begun here. TURN_A, TURN_B: the tile has a line for each k.
+template <bool TURN_A, bool TURN_B, int SUMS>
+__device__ __forceinline__ void multiply(float (&s)[SUMS], u64 a, u64 b, int add) {
+    static_assert(SUMS == 64 || SUMS == 128, "of 128 or 256 columns");
+    if constexpr (SUMS == 64)
+        asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128" TYPES
+                     "{" R64 "}, %64, %65, p, 1, 1" TURNS(67, 68) ";}" : S64(0) : "l"(a), "l"(b), "r"(add) TURNED);
+    else
+        asm volatile("{.reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned.m64n256" TYPES
+                     "{" R128 "}, %128, %129, p, 1, 1" TURNS(131, 132) ";}"
+                     : S64(0), S64(64) : "l"(a), "l"(b), "r"(add) TURNED);
+}

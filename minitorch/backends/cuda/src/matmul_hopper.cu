@@ -7,6 +7,7 @@
 //   CLUSTER               1, or 2: blocks that compute tiles one below the other, and share the columns of `b`
 //   STAGGER               0, or 1: the consumers are a step apart
 //   A_ALONG_K, B_ALONG_K  as in matmul_simt.cu; both, if T is float
+//   ADDEND                0: nothing is added; 1 or 2 neighbours of the addend read at once, on the way to shared memory
 //   STORE                 1: the result goes by way of shared memory and TMA; 0: from registers
 //   VECTOR_OUT            1 or 2 neighbours written at once, from registers
 //
@@ -46,44 +47,31 @@ template <bool ALONG_K> __device__ __forceinline__ const char* at_depth(const ch
     return tile + i * (ALONG_K ? 32 : 32 / (int)sizeof(T) * LINE);
 }
 
-#if defined(NEEDS_BF16)
-#define TYPES "k16.f32.bf16.bf16 "
-#elif defined(NEEDS_FP16)
-#define TYPES "k16.f32.f16.f16 "
-#else
-#define TYPES "k8.f32.tf32.tf32 "
-#endif
-#if defined(NEEDS_BF16) || defined(NEEDS_FP16)
-#define TURNS(a, b) ", %" #a ", %" #b
-#define TURNED , "n"(!A_ALONG_K), "n"(!B_ALONG_K)
-#else
-#define TURNS(a, b) ""
-#define TURNED
-#endif
-
-// s += a @ b, or s = a @ b if not `add`, for 64 rows, TILE_N columns and 32 bytes of depth; it is only begun here.
-__device__ __forceinline__ void multiply(float (&s)[SUMS], u64 a, u64 b, int add) {
-#if TILE_N == 128
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128" TYPES
-                 "{" R64 "}, %64, %65, p, 1, 1" TURNS(67, 68) ";}" : S64(0) : "l"(a), "l"(b), "r"(add) TURNED);
-#else
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned.m64n256" TYPES
-                 "{" R128 "}, %128, %129, p, 1, 1" TURNS(131, 132) ";}"
-                 : S64(0), S64(64) : "l"(a), "l"(b), "r"(add) TURNED);
-#endif
+// ---- the result --------------------------------------------------------------------------------------------
+// Two neighbouring sums, finished; outside of the result, with what is added at its edge.
+__device__ __forceinline__ Vector<U, 2> finish_pair(const float* s, const T* add, const Product& p, int column) {
+    Vector<U, 2> pair;
+    Vector<T, 2> terms;
+    if constexpr (ADDEND == 2) terms = load_vector<T, 2>(add + min(column, p.columns - 2));
+    #pragma unroll
+    for (int i = 0; i < 2; i++) {
+        float sum = s[i] * p.alpha_single;
+        if constexpr (ADDEND == 1) terms.at[i] = add[min(column + i, p.columns - 1) * p.addend.column];
+        if constexpr (ADDEND) sum += p.beta_single * widen(terms.at[i]);
+        pair.at[i] = narrow<U>(activate(sum));
+    }
+    return pair;
 }
 
-// ---- the result --------------------------------------------------------------------------------------------
 // A consumer's sums of a tile, finished: 64 columns at a time go to shared memory, and from there by TMA, which leaves
 // out what lies outside. Two pieces are in shared memory, so that one is filled while the other is read.
-template <class Add>
-__device__ __forceinline__ void store_tile(char* pieces, const float (&sums)[SUMS], const TensorMap* map, const Add* add,
+__device__ __forceinline__ void store_tile(char* pieces, const float (&sums)[SUMS], const TensorMap* map, const T* add,
                                            const Product& p, const TilePlace& tile, int consumer) {
     const int thread = threadIdx.x % 128, lane = thread % 32, line = thread / 32 * 16 + lane % 16;
     const int row = tile.row + consumer * 64, mine = row + thread / 32 * 16 + lane / 4;
-    const Add* add_line[2];
+    const T* add_line[2];
     for (int half = 0; half < 2; half++)
-        add_line[half] = add ? add + min(mine + half * 8, p.rows - 1) * p.addend.row : nullptr;
+        add_line[half] = ADDEND ? add + min(mine + half * 8, p.rows - 1) * p.addend.row : nullptr;
     #pragma unroll
     for (int column = 0; column < TILE_N; column += 64) {
         char* piece = pieces + column / 64 % PIECES * BLOCK;
@@ -94,10 +82,9 @@ __device__ __forceinline__ void store_tile(char* pieces, const float (&sums)[SUM
             u32 words[4];
             #pragma unroll
             for (int i = 0; i < 4; i++) {                  // rows of 8 of the 16, columns of 8 of the 16
-                const float* s = sums + (column + c + i / 2 * 8) / 2 + i % 2 * 2;
-                const int at = tile.column + column + c + i / 2 * 8 + lane % 4 * 2, last = p.columns - 1;
-                const Vector<U, 2> pair = {narrow<U>(finish(s[0], add_line[i % 2], p, min(at, last))),
-                                     narrow<U>(finish(s[1], add_line[i % 2], p, min(at + 1, last)))};
+                const int at = tile.column + column + c + i / 2 * 8 + lane % 4 * 2;
+                const Vector<U, 2> pair = finish_pair(sums + (column + c + i / 2 * 8) / 2 + i % 2 * 2, add_line[i % 2], p,
+                                                      at);
                 words[i] = *reinterpret_cast<const u32*>(&pair);
             }
             store_matrices(piece + line * LINE + ((c / 8 + lane / 16) ^ line % 8) * 16, words);
@@ -159,7 +146,7 @@ __device__ __forceinline__ void produce(const Shared& shared, const TensorMap* m
         const int batch_a = p.a.batch[2] ? tile.batch : 0, batch_b = p.b.batch[2] ? tile.batch : 0;
         for (int step = 0; step < steps; step++, ring.advance()) {
             u64* full = shared.full(ring.stage);
-            wait<CLUSTER>(shared.empty(ring.stage), ring.parity ^ 1);      // passes in the first round
+            wait(shared.empty(ring.stage), ring.parity ^ 1);      // passes in the first round
             arrive_and_expect(full, BYTES);
             copy_tile<A_ALONG_K, 1>(shared.a(ring.stage), TILE_M, map_a, full, tile.row, step * DEPTH, batch_a);
             copy_tile<B_ALONG_K, CLUSTER>(shared.b(ring.stage) + part * LINE, TILE_N / CLUSTER, map_b, full,
@@ -188,7 +175,7 @@ __device__ __forceinline__ void consume(const Shared& shared, U* out, const T* a
             begin_products();
             #pragma unroll
             for (int i = 0; i < 4; i++)
-                multiply(sums, descriptor(at_depth<A_ALONG_K>(a, i), BLOCK), descriptor(at_depth<B_ALONG_K>(b, i), BLOCK),
+                multiply<!A_ALONG_K, !B_ALONG_K>(sums, descriptor(at_depth<A_ALONG_K>(a, i), BLOCK), descriptor(at_depth<B_ALONG_K>(b, i), BLOCK),
                          step | i);
             commit_products();
             if (apart && consumer == 0 && step == 0) arrive_threads(3, 256);
@@ -199,11 +186,9 @@ __device__ __forceinline__ void consume(const Shared& shared, U* out, const T* a
         wait_products<0>(sums);
         release(before);
 
-        const T* add = addend ? addend + batch_offset(p.addend, p, tile.batch) : nullptr;
+        const T* add = ADDEND ? addend + batch_offset(p.addend, p, tile.batch) : nullptr;
 #if STORE
-        char* pieces = shared.pieces(consumer);
-        if (!add && ACTIVATION <= RELU) store_tile(pieces, sums, map_out, (const T*)nullptr, p, tile, consumer);
-        else store_tile(pieces, sums, map_out, add, p, tile, consumer);
+        store_tile(shared.pieces(consumer), sums, map_out, add, p, tile, consumer);
 #else
         write_tile(out, sums, add, p, tile, consumer);
 #endif

@@ -7,6 +7,8 @@
 //   A_ALONG_K, B_ALONG_K    as in matmul_simt.cu
 //   ALIGNED_A, ALIGNED_B    whether chunks of 16 bytes can be copied
 //   VECTOR_OUT              1 or 2 neighbours written at once
+//   ROW_SUMS                1: the sums of the rows of `a` as well, for each piece of the depth; of 16-bit floats, which
+//                           are not rounded on the way
 #include "product.cuh"
 #include "mma.cuh"
 
@@ -17,8 +19,16 @@ enum {
 typedef SharedTile<T, TILE_M, DEPTH, A_ALONG_K> TileA;
 typedef SharedTile<T, TILE_N, DEPTH, B_ALONG_K> TileB;
 
+#ifndef ROW_SUMS
+#define ROW_SUMS 0
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS)
-matmul_mma(U* out, const T* a, const T* b, const T* addend, const Product p) {
+matmul_mma(U* out, const T* a, const T* b, const T* addend, const Product p
+#if ROW_SUMS
+           , U* row_sums
+#endif
+) {
     extern __shared__ __align__(128) unsigned char shared[];
     const TilePlace tile = tile_place(p, blockIdx.x, TILE_M, TILE_N);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -33,7 +43,20 @@ matmul_mma(U* out, const T* a, const T* b, const T* addend, const Product p) {
         TileB::copy<ALIGNED_B, THREADS>(tile_b, b, p.b.column, p.b.row, tile.column, p.columns, k, k_end);
     };
     float sums[WARP_M / 16][WARP_N / 8][4] = {};
+#if ROW_SUMS
+    const bool mine = tile.column + warp_n == 0;
+    float of_rows[WARP_M / 16][4] = {};
+    multiply_steps<T, TileA, TileB, DEPTH, STAGES, WARP_M, WARP_N, true>(sums, shared, steps, copy, warp_m, warp_n,
+                                                                         mine, of_rows);
+    #pragma unroll
+    for (int i = 0; i < WARP_M / 8; i++) {
+        const int row = tile.row + warp_m + i * 8 + lane / 4;
+        if (mine && lane % 4 == 0 && row < p.rows)
+            row_sums[blockIdx.y * (i64)p.rows + row] = narrow<U>(of_rows[i / 2][i % 2 * 2]);
+    }
+#else
     multiply_steps<T, TileA, TileB, DEPTH, STAGES, WARP_M, WARP_N>(sums, shared, steps, copy, warp_m, warp_n);
+#endif
 
     out += batch_offset(p.out, p, tile.batch) + blockIdx.y * p.split_stride;
     if (addend) addend += batch_offset(p.addend, p, tile.batch);

@@ -52,6 +52,7 @@ struct MBarrier {
   s64 bytes;
   u64 phase;
   Clock arrived, ready, far, far_ready;  // `far` is what threads of other blocks released to the cluster
+  Clock over, over_ready;                // and what was over when they arrived, see order_over
   u32 maker, made;                       // the thread that initialised it, and when
 };
 struct TensorMap {  // what `tensor_map` of the Python side puts into the 128 bytes
@@ -111,7 +112,9 @@ static void end_phase(MBarrier& b) {
   b.phase++;
   b.pending = b.count;
   b.ready = b.arrived;
-  if (cluster) b.far_ready = b.far;
+  if (!cluster) return;
+  b.far_ready = b.far;
+  b.over_ready = b.over;
 }
 extern "C" void sim_mbarrier_init(u32 address, u32 count, u32 site) {
   if (address & 7) {
@@ -122,7 +125,7 @@ extern "C" void sim_mbarrier_init(u32 address, u32 count, u32 site) {
     u64 v = 0;
     sim_access(sim_shared + address, 8, SIM_STORE, &v, site);
   }
-  mine->mbarriers[address] = MBarrier{count, count, 0, 0, {}, {}, {}, {}, current->id(), order_.now++};
+  mine->mbarriers[address] = MBarrier{count, count, 0, 0, {}, {}, {}, {}, {}, {}, current->id(), order_.now++};
   mine->first_mbarrier = std::min(mine->first_mbarrier, address);
   mine->end_of_mbarriers = std::max(mine->end_of_mbarriers, address + 8);
 }
@@ -145,8 +148,10 @@ extern "C" u64 sim_mbarrier_arrive(u32 address, u32 count, u32 expected, bool dr
   b.bytes += expected;
   if (rank_of(address) == my_rank)
     order_release(b.arrived);
-  else if (wide)  // release.cluster
-    order_release(b.far);
+  else {
+    order_release(b.over);
+    if (wide) order_release(b.far);  // release.cluster
+  }
   if (drop) b.count -= count;
   b.pending -= count;
   progress++;
@@ -185,6 +190,7 @@ extern "C" bool sim_mbarrier_wait(u32 address, u64 phase, bool parity, bool wide
   }
   order_acquire(b->ready);
   if (wide && cluster) order_acquire(b->far_ready);  // acquire.cluster
+  if (cluster) order_over(b->over_ready);
   return true;
 }
 void wake_mbarrier_waiters() {

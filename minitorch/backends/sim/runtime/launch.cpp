@@ -515,9 +515,11 @@ static bool run_group(Group& g) {
 
 const u64 MANY_TICKS = (1 << 21) / SHORT_SLICE;  // in which nothing happens: then nothing will
 static void report_waiting(std::vector<Group>& waiting, u32 unstarted) {
-  std::string text = "all blocks that can run wait for others, in loops that read the same again and again:";
   u32 site = 0, blocks = 0;
   for (Group& g : waiting) blocks += g.blocks.size();
+  std::string text = blocks == 1
+      ? "the block waits for another one, in a loop that reads the same again and again, and there is none left:"
+      : "all blocks that can run wait for others, in loops that read the same again and again:";
   for (Group& g : waiting) {
     if (site) {
       text += "\n  and " + std::to_string(blocks - 1) + " blocks more";
@@ -566,10 +568,6 @@ static void run_blocks() {
       Group g;
       begin_group(g, order[next++], warps, lanes);
       bool ended = run_group(g);
-      while (!ended && groups == 1 && !g.cluster) {  // perhaps the time limit ends it
-        ended = go_on(g);
-        if (failed) return;
-      }
       if (failed) return;
       if (ended)
         end_group(g);

@@ -12,10 +12,11 @@ Order order_;
 u32 clock_size = EACH;
 
 // ---- shadow cells --------------------------------------------------------------------------------------------------
-const u16 ATOMIC = 0x8000, MANY = 0x8000, COPIED = 0x2000;
+const u16 ATOMIC = 0x8000, MANY = 0x8000, COPIED = 0x2000, ENGINE = 0x4000, ID = 0x3fff;
+const u32 BY_ENGINE = 16;  // how an access is made, beside those of abi.h
 struct Cell {                 // of `granule` bytes of memory
   u32 write_time, read_time;  // 0: never
-  u16 writer, reader;         // thread with its rank, and the bit ATOMIC or MANY (several lanes have read)
+  u16 writer, reader;         // thread with its rank, and the bits ATOMIC; MANY (several lanes), ENGINE (wgmma alone)
   u32 reader_warps;           // shared memory: warps that have read since the last barrier
 };
 struct Allocation {
@@ -64,6 +65,7 @@ struct BlockMemory {
   bool any_in_flight = false, fenced = false;
   u32 start, barrier;  // all up to this stamp happened before the block began; before its last full barrier
   Clock warps[EACH];
+  Clock over[EACH];  // of a cluster: what is over, as other blocks said without a release to the cluster
   Stretches acquired;
   std::vector<u32> own_stretches;
   std::unordered_map<u32, std::vector<Remote>> remote_reads;  // by cell; the last of each warp
@@ -73,6 +75,7 @@ struct BlockMemory {
 };
 static std::vector<BlockMemory*> slots;
 static BlockMemory* mine;
+static bool taking;   // a copy begins to write
 static u32 my_clock;  // where a Clock has the warps of the present block
 static void forget_stamps() {
   auto forget = [](BlockMemory* m) {
@@ -97,7 +100,7 @@ void memory_begin_launch() {
   block_times.clear();
   block_numbers.clear();
   released.clear();
-  in_turns = false;
+  in_turns = taking = false;
   last_found = nullptr;
 }
 static void begin_stretch() {
@@ -122,6 +125,7 @@ void memory_begin_block() {
   if (m.any_in_flight) memset(m.in_flight, 0, SHARED);
   m.any_in_flight = false;
   if (!cluster) return;
+  for (Clock& clock : m.over) clock = Clock();
   m.remote_reads.clear();
   m.remote.clear();
   std::fill_n(m.inits, RANKS, 0);
@@ -185,6 +189,7 @@ void order_acquire(const Clock& from) {
   clock.join(from);
   clock.seen[my_clock + current->warp] = own;  // lanes of one warp are ordered by __syncwarp() alone
 }
+void order_over(const Clock& from) { mine->over[current->warp].join(from); }
 void order_cluster(const Clock& from) { my_warp().join(from); }
 u32 copier_of(u32 rank) { return rank << 10 | COPIED; }
 u32 order_stamp(Clock& into, u32 rank) { return into.seen[rank * EACH + ASYNC] = order_.now++; }
@@ -194,6 +199,9 @@ bool order_has(u32 id, u32 time) {
   if (rank == my_rank && (id == my_id() || time <= mine->barrier)) return true;
   return time <= my_warp().seen[rank * EACH + warp_of(id)];
 }
+// A remote arrival at an mbarrier tells, even without a release to the cluster, that products and copies which its
+// thread has waited for are over: another copy may then take their place. It says nothing of what threads read or wrote.
+static u32 known_over(u32 clock) { return taking && cluster ? mine->over[current->warp].seen[clock] : 0; }
 // Whether an access by thread `other` at `time` happened before.
 static bool is_ordered(u32 other, u32 time) {
   if (cluster) return order_has(other, time);
@@ -246,6 +254,23 @@ static void make_cells(Allocation* a, u32 granule) {
 }
 
 // ---- messages ------------------------------------------------------------------------------------------------------
+// The label of some memory, and which parameter of the kernel (of Python's list) leads to the place p in it: of those
+// that point into it, the last that points before p.
+static std::string name_of(const Allocation* a, const char* p) {
+  const char *nearest = nullptr, *end;
+  int found = -1;
+  for (int i = 0; launch.parameters[i]; i++) {
+    end = launch.parameters[i + 1] ? launch.parameters[i + 1] : launch.parameters_end;
+    for (const char* word = launch.parameters[i]; word + 8 <= end; word += 8) {
+      const char* address;
+      memcpy(&address, word, 8);
+      if (address < a->begin || address >= a->end || (nearest && (address > p || address <= nearest))) continue;
+      nearest = address;
+      found = i;
+    }
+  }
+  return a->label + (found < 0 ? "" : "{p" + std::to_string(found) + "}");
+}
 static const char* verb(u32 how) {
   return how & SIM_MODIFY ? "atomic operation on" : how & SIM_STORE ? "write of" : "read of";
 }
@@ -266,7 +291,7 @@ static void out_of_bounds(const char* p, u32 size, u32 how, u32 site) {
     report(Kind::out_of_bounds, site, "%s %u bytes through a null pointer (address %p)", verb(how), size, p);
   else if (nearest)
     report(Kind::out_of_bounds, site, "%s %u bytes at offset %ld of %s, which has %ld bytes", verb(how), size,
-           (long)(p - nearest->begin), nearest->label, (long)(nearest->end - nearest->begin));
+           (long)(p - nearest->begin), name_of(nearest, p).c_str(), (long)(nearest->end - nearest->begin));
   else
     report(Kind::out_of_bounds, site, "%s %u bytes at %p, which is no memory of the device", verb(how), size, p);
   stop();
@@ -313,10 +338,11 @@ static void check_readers(const SharedAccess& a, const Cell& c, u32 i) {
   bool own = a.rank == my_rank, one_warp = !(c.reader_warps & (c.reader_warps - 1));
   for (u32 rest = c.reader_warps; rest; rest &= rest - 1) {
     u32 warp = __builtin_ctz(rest);
-    if (own && warp == current->warp && (!one_warp || ((c.reader & ~MANY) == my_id() && !(c.reader & MANY)))) continue;
+    if (own && warp == current->warp && (!one_warp || ((c.reader & ID) == my_id() && !(c.reader & MANY)))) continue;
     u32 time = launch.partial_sync ? a.m.read_times[i][warp] : c.read_time;
-    if (time <= std::max(own ? mine->barrier : 0, my_warp().seen[a.rank * EACH + warp])) continue;
-    u32 reader = one_warp && (c.reader & 0x7fff) != my_id() ? c.reader & 0x7fff : a.rank << 10 | warp * 32;
+    u32 over = c.reader & ENGINE ? known_over(a.rank * EACH + warp) : 0;
+    if (time <= std::max({own ? mine->barrier : 0, my_warp().seen[a.rank * EACH + warp], over})) continue;
+    u32 reader = one_warp && (c.reader & ID) != my_id() ? c.reader & ID : a.rank << 10 | warp * 32;
     race("read", a.how, place_of(a.rank, a.offset), one_warp ? name_of(reader) : "warp " + std::to_string(warp), a.site);
     return;
   }
@@ -336,11 +362,14 @@ static void note_read(const SharedAccess& a, Cell& c, u32 i) {
     *at = {my_id(), order_.now, a.site};
     return;
   }
+  u16 engine = a.how & BY_ENGINE ? ENGINE : 0;
   if (c.read_time <= mine->barrier) {
     c.reader_warps = 0;
-    c.reader = my_id();
-  } else if ((c.reader & ~MANY) != my_id())
-    c.reader = my_id() | MANY;
+    c.reader = my_id() | engine;
+  } else if ((c.reader & ID) != my_id())
+    c.reader = my_id() | MANY | (c.reader & engine);
+  else if (!engine)
+    c.reader &= ~ENGINE;
   c.reader_warps |= 1u << current->warp;
   c.read_time = order_.now;
   if (launch.partial_sync) mine->read_times[i][current->warp] = order_.now;
@@ -354,7 +383,8 @@ static void access_cell(const SharedAccess& a, u32 i, u32 size) {
       first_time(a.site, "unwritten"))
     report(Kind::uninitialised, a.site, "read of %s, which nothing has written", place_of(a.rank, a.offset).c_str());
   bool both_atomic = (how & SIM_ATOMIC) && (c.writer & ATOMIC);
-  if (written && !both_atomic && !is_ordered(c.writer & 0x7fff, c.write_time) && checks(CHECK_RACES) &&
+  bool copied_over = c.writer & COPIED && c.write_time <= known_over(rank_of_id(c.writer & ID) * EACH + ASYNC);
+  if (written && !both_atomic && !copied_over && !is_ordered(c.writer & 0x7fff, c.write_time) && checks(CHECK_RACES) &&
       !((how & SIM_STORE) && same_bytes(place, a.value, size)))
     race("write", how, place_of(a.rank, a.offset),
          c.writer & COPIED ? "an asynchronous copy" : name_of(c.writer & 0x7fff), a.site);
@@ -415,11 +445,13 @@ void reach_block(u32 rank, u32 site) {
 void shared_taken_by_copy(u32 rank, u32 offset, u32 bytes, u32 site) {
   if (rank != my_rank && checks(CHECK_RACES)) check_remote(rank, site);
   u32 step = std::min(bytes, 16u);
+  taking = true;
   for (u32 i = 0; i + step <= bytes; i += step)
     if (rank == my_rank)
       sim_access(sim_shared + offset + i, step, SIM_STORE, nullptr, site);
     else if (launch.checks)
       access_shared(rank, offset + i, step, SIM_STORE, nullptr, site);
+  taking = false;
   mark_in_flight(rank, offset, bytes);
 }
 void memory_end_block() {
@@ -477,7 +509,7 @@ extern "C" u32 sim_mapa(u32 address, u32 rank, u32 site) {
 // The copy engine and wgmma see what threads wrote only after a fence.proxy.async of the writer, or of who starts them.
 void check_copied_from(u32 begin, u32 bytes, u32 site) {
   if (!launch.checks) return;
-  access_shared(my_rank, begin, bytes, SIM_LOAD, nullptr, site);
+  access_shared(my_rank, begin, bytes, SIM_LOAD | BY_ENGINE, nullptr, site);
   if (!checks(CHECK_RACES)) return;
   for (u32 i = begin >> granule_shift(); i <= (begin + bytes - 1) >> granule_shift(); i++) {
     const Cell& c = mine->cells[i];
@@ -533,7 +565,7 @@ static void access_global(Allocation* a, const char* p, u32 size, u32 how, const
   const Order& o = order_;
   const char* base = (const char*)((uintptr_t)a->begin & ~15ull);
   size_t first = (p - base) / a->granule, last = (p + size - 1 - base) / a->granule;
-  auto where = [&] { return std::string(a->label) + " at offset " + std::to_string(p - a->begin); };
+  auto where = [&] { return name_of(a, p) + " at offset " + std::to_string(p - a->begin); };
   bool repeats = (how & SIM_STORE) && same_bytes(p, value, size);  // writes what is there already: harmless
   for (size_t i = first; i <= last; i++) {
     Cell& c = a->cells[i];
@@ -575,8 +607,8 @@ static void check_poison(Allocation* a, const char* p, u32 size, u32 how, u32 si
     if (word < a->begin || word + 4 > a->end) continue;
     memcpy(&value, word, 4);
     if (value != POISON || !first_time(site, "poison")) continue;
-    report(Kind::uninitialised, site, "%s %s at offset %ld, which nothing has written", verb(how), a->label,
-           (long)(word - a->begin));
+    report(Kind::uninitialised, site, "%s %s at offset %ld, which nothing has written", verb(how),
+           name_of(a, p).c_str(), (long)(word - a->begin));
     return;
   }
 }
@@ -587,6 +619,16 @@ static void order_blocks(const char* p) {  // an atomic operation on p: acquire 
   if (!mine->fenced) return;
   here.add(mine->acquired);
   for (u32 i : mine->own_stretches) here.add(i);
+}
+
+// Whether a place is polled that was not polled lately in this launch: who goes over memory is not waiting.
+static bool is_new_poll(const char* p) {
+  static u64 recent[1 << 16];
+  u64 key = (u64)p << 16 ^ (order_.launch_start & 0xffff);
+  u64& slot = recent[(u64)p / 4 % (1 << 16)];
+  bool is_new = slot != key;
+  slot = key;
+  return is_new;
 }
 
 // ---- every access --------------------------------------------------------------------------------------------------
@@ -609,6 +651,7 @@ extern "C" void sim_access(const void* address, u32 size, u32 how, const void* v
   if (statistics_on) statistics_access(p, size, how, shared, site);
   if (trace_on) trace_event(nullptr, p, size, how, shared ? 1 : 0, site);
   if ((how & SIM_ATOMIC) && ++polls % 1024 == 0) sim_budget = 0;  // it will be paused
+  if (suspicious && (how & SIM_ATOMIC) && is_new_poll(p)) sim_changes++;
   if (suspicious && (how & SIM_STORE) && !same_bytes(p, value, size)) sim_changes += !(how & SIM_MODIFY);
   if (!launch.checks) return;
   if (shared) return access_shared(rank, offset, size, how, value, site);
@@ -625,7 +668,7 @@ extern "C" void sim_access(const void* address, u32 size, u32 how, const void* v
     return;
   }
   if (a->read_only && (how & SIM_STORE)) {
-    report(Kind::out_of_bounds, site, "write to %s, which is constant", a->label);
+    report(Kind::out_of_bounds, site, "write to %s, which is constant", name_of(a, p).c_str());
     stop();
   }
   if (a->poisoned && checks(CHECK_UNINITIALISED) && (!(how & SIM_STORE) || (how & SIM_MODIFY)))

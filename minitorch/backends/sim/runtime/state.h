@@ -167,6 +167,7 @@ void order_warp(u32 warp);
 void order_group(u32 warp_mask, const Clock* also = nullptr);
 void order_release(Clock& into);
 void order_acquire(const Clock& from);
+void order_over(const Clock& from);                  // of products and copies, by a remote arrival
 void order_cluster(const Clock& from);            // each thread of the cluster arrived
 bool order_has(u32 id, u32 time);                 // whether a stamp of a thread of the cluster is known to this warp
 u32 order_stamp(Clock& into, u32 rank);           // of the copy engine of a block
