@@ -16,7 +16,26 @@ deletes a statement. Then it runs the tests that call what was changed, without 
 kernels have runs of their own; the lessons' checks, the drawings, the command line and what only ranks that are
 processes run are left out.
 
-**{killed} of {real} are noticed ({percent:.1f} %)**, {late} of them by what was added to tests or simulator after a run
+**{killed} of {real} are noticed ({percent:.1f} %)**; {equivalent} more of the {total} make no difference: the program
+means the same, or differs in speed or memory only. `tests/test_mutation.py` runs a sample with the suite.
+
+```
+python tests/mutation/run.py cover FOLDER     # which test calls which function
+python tests/mutation/run.py run FOLDER       # an hour or less on one core
+python tests/mutation/run.py report           # this page
+```
+
+| package | planted | noticed | no difference | unnoticed |
+|---|---:|---:|---:|---:|
+"""
+
+
+KERNELS = """
+## CUDA kernels
+
+`tests/mutation/kernels.py` does the same with the `.cu` and `.cuh` files: a comparison, an operator, a constant, two
+arguments, a statement (barriers and fences too), and runs the tests of the kernels in that file on the simulator.
+**{killed} of {real} are noticed ({percent:.1f} %)**, {late} of them by what tests or the simulator were given after a run
 had shown what was missing; {equivalent} more make no difference, {invalid} did not compile. The run tried {tried}; of
 the sources as they are now the seed picks {planned}, {old} of the run's are of older sources, and {new} are untried.
 {unseen}`tests/test_mutation_kernels.py` runs a sample with the suite.
@@ -28,8 +47,8 @@ python tests/mutation/run.py report           # this page
 """
 
 
-UNSEEN_KERNELS = """Of {total} others that compile, picked by a second seed when the tests were as they are, {killed} of
-{real} were noticed ({percent:.1f} %); {equivalent} make no difference.
+UNSEEN_KERNELS = """Of {total} others that compile, picked by a second seed and tried before anything was done about them,
+{killed} of {real} were noticed ({percent:.1f} %); {equivalent} make no difference.
 """
 
 
