@@ -35,7 +35,7 @@ KERNELS = """
 
 `tests/mutation/kernels.py` does the same with the `.cu` and `.cuh` files: a comparison, an operator, a constant, two
 arguments, a statement (barriers and fences too), and runs the tests of the kernels in that file on the simulator.
-**{killed} of {real} are noticed ({percent:.1f} %)**, {late} of them by tests that were written or widened after the run
+**{killed} of {real} are noticed ({percent:.1f} %)**, {late} of them by what tests or simulator were given after a run
 had shown what was missing; {equivalent} more make no difference, {invalid} did not compile. The run tried {tried}; of
 the sources as they are now the seed picks {planned}, {old} of the run's are of older sources, and {new} are untried.
 {unseen}`tests/test_mutation_kernels.py` runs a sample with the suite.
@@ -47,8 +47,8 @@ python tests/mutation/run.py report           # this page
 """
 
 
-UNSEEN_KERNELS = """Of {total} others that compile, picked by a second seed when the tests were as they are, {killed} of
-{real} were noticed ({percent:.1f} %); {equivalent} make no difference.
+UNSEEN_KERNELS = """Of {total} others that compile, picked by a second seed and tried before anything was done for them,
+{killed} of {real} were noticed ({percent:.1f} %); {equivalent} make no difference.
 """
 
 
