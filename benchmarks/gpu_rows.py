@@ -219,6 +219,18 @@ def layer_norm_of_long_rows(torch, device, quick):
     return lambda: torch.nn.functional.layer_norm(x, x.shape[1:]), 8 * x.numel()
 
 
+@row("softmax, 1024 x 65536", "copy", 0.6, 0.8)
+def softmax_in_clusters(torch, device, quick):
+    x = torch.rand(*((8, 64) if quick else (1024, 65536)), device=device)
+    return lambda: x.softmax(1), 8 * x.numel()
+
+
+@row("layer_norm, 1024 x 65536", "copy", 0.6, 0.8)
+def layer_norm_in_clusters(torch, device, quick):
+    x = torch.rand(*((8, 64) if quick else (1024, 65536)), device=device)
+    return lambda: torch.nn.functional.layer_norm(x, x.shape[1:]), 8 * x.numel()
+
+
 # ---- products ----------------------------------------------------------------------------------------------
 def product(n, dtype, gate, target, left="N", right="N", batch=None, rounded=False):
     name = f"matmul {n}, {'tf32' if rounded else dtype}, {left}{right}" + (f", batch {batch}" if batch else "")
@@ -238,6 +250,7 @@ product(4096, "float32", 0.5, 0.7, "N", "T")
 product(4000, "float32", 0.5, 0.7)
 product(512, "float32", 0.5, 0.7, batch=64)
 product(4096, "float32", 0.35, 0.55, rounded=True)
+product(4096, "float32", 0.5, 0.7, "N", "T", rounded=True)
 product(4096, "float16", 0.4, 0.6)
 product(4096, "bfloat16", 0.65, 0.85)
 product(8192, "bfloat16", 0.65, 0.85)

@@ -119,6 +119,59 @@ several(                                                   # products and module
     noise=lambda w, x, y, k: x + torch.rand(x.shape), noise_like=lambda w, x, y, k: torch.randn_like(floating(x)),
     layer=lambda w, x, y, k: F.layer_norm(floating(x), x.shape[-1:]))
 
+several(                                                   # layers and losses
+    conv1d=lambda w, x, y, k: F.conv1d(floating(x).reshape(1, 1, -1), floating(x).reshape(-1)[:2].reshape(1, 1, 2)),
+    conv2d=lambda w, x, y, k: F.conv2d(floating(x)[None, None], w.weight[None, None, :2, :3].to(x.dtype),
+                                       padding=1, stride=1 + k % 2) if x.dim() == 2 else None,
+    max_pool=lambda w, x, y, k: F.max_pool1d(floating(x).reshape(1, 1, -1), 2, ceil_mode=k % 2 == 0),
+    avg_pool=lambda w, x, y, k: F.avg_pool2d(floating(x)[None], (2, 1), padding=(1, 0), count_include_pad=k % 2 == 0),
+    adaptive=lambda w, x, y, k: F.adaptive_avg_pool1d(floating(x).reshape(1, 1, -1), 1 + k % 3),
+    interpolate=lambda w, x, y, k: F.interpolate(floating(x).reshape(1, 1, -1), scale_factor=2.0,
+                                                 mode=("nearest", "linear")[k % 2]),
+    pad=lambda w, x, y, k: F.pad(x, (1, k % 3), value=0.5), reflect=lambda w, x, y, k: F.pad(
+        floating(x).reshape(1, 1, -1), (1, 1), mode=("reflect", "replicate", "circular")[k % 3]),
+    gelu=lambda w, x, y, k: F.gelu(floating(x), approximate=("none", "tanh")[k % 2]),
+    silu=lambda w, x, y, k: F.silu(floating(x)), glu=lambda w, x, y, k: F.glu(floating(x), -1),
+    log_softmax=lambda w, x, y, k: F.log_softmax(floating(x), 0),
+    logsumexp=lambda w, x, y, k: floating(x).logsumexp(-1),
+    cross_entropy=lambda w, x, y, k: F.cross_entropy(floating(x), w.index[:1].expand(x.shape[0]) * (k % 2),
+                                                     label_smoothing=0.1 * (k % 3)) if x.dim() == 2 else None,
+    huber=lambda w, x, y, k: F.smooth_l1_loss(floating(x), like(floating(x), y).expand_as(x)),
+    group_norm=lambda w, x, y, k: F.group_norm(floating(x)[None], 1), rms=lambda w, x, y, k: F.rms_norm(
+        floating(x), x.shape[-1:]), normalize=lambda w, x, y, k: F.normalize(floating(x), dim=-1),
+    attention=lambda w, x, y, k: F.scaled_dot_product_attention(
+        *[floating(x).reshape(1, 1, -1, x.shape[-1])] * 3, is_causal=k % 2 == 0),
+    embedding=lambda w, x, y, k: F.embedding(w.index, floating(x)) if x.dim() == 2 else None,
+    einsum=lambda w, x, y, k: torch.einsum("...i,...j->...ij", floating(x), floating(x)) if x.dim() < 4 else None,
+    cdist=lambda w, x, y, k: torch.cdist(floating(x)[None], floating(x)[None] + 1) if x.dim() == 2 else None,
+    outer=lambda w, x, y, k: torch.outer(x.reshape(-1)[:3], x.reshape(-1)[:2]),
+    bmm=lambda w, x, y, k: torch.bmm(floating(x)[None], floating(x)[None].mT) if x.dim() == 2 else None)
+
+several(                                                   # orders, sums by index, pieces
+    sort_both=lambda w, x, y, k: (lambda s: s.values * (s.indices + 1))(x.sort(0, descending=k % 2 == 0, stable=True)),
+    argsort=lambda w, x, y, k: x.take_along_dim(x.argsort(-1, stable=True), -1), median=lambda w, x, y, k: x.median(),
+    cumprod=lambda w, x, y, k: floating(x).clamp(-2, 2).cumprod(-1), cummax=lambda w, x, y, k: x.cummax(0).values,
+    diff=lambda w, x, y, k: x.diff(dim=-1), prod=lambda w, x, y, k: x.clamp(-2, 2).prod(-1),
+    any=lambda w, x, y, k: (x > 0).any(0), count=lambda w, x, y, k: (x > 0).sum(-1) + x.amin(),
+    std_mean=lambda w, x, y, k: torch.std_mean(floating(x), -1)[k % 2],
+    scatter_add=lambda w, x, y, k: torch.zeros_like(x).scatter_add(0, (x > 0).long() * (x.shape[0] - 1), x),
+    scatter_reduce=lambda w, x, y, k: x.scatter_reduce(
+        0, (x > 0).long() * (x.shape[0] - 1), x, ("sum", "amax", "mean")[k % 3]),
+    index_put=lambda w, x, y, k: x.index_put((w.index,), x[:1], accumulate=k % 2 == 0),
+    index_copy=lambda w, x, y, k: x.index_copy(0, w.index, x[:2]), rot90=lambda w, x, y, k: x.rot90(),
+    masked_scatter=lambda w, x, y, k: x.masked_scatter(x > 0, x),
+    kron=lambda w, x, y, k: torch.kron(x[:2], x[:1]),
+    meshgrid=lambda w, x, y, k: torch.meshgrid(x.reshape(-1)[:2], x.reshape(-1)[:3], indexing="ij")[k % 2],
+    hsplit=lambda w, x, y, k: torch.tensor_split(x, 2, -1)[k % 2],
+    swap=lambda w, x, y, k: x.permute(*range(x.dim())[::-1]),
+    nan_to_num=lambda w, x, y, k: (x / x).nan_to_num(0.5) if x.is_floating_point() else None,
+    round=lambda w, x, y, k: x.round() + x, remainder=lambda w, x, y, k: x % (k + 1),
+    sign=lambda w, x, y, k: x.sign() * x,
+    clamp=lambda w, x, y, k: x.clamp(min=-0.5 if x.is_floating_point() else -1), atan2=lambda w, x, y, k: torch.atan2(
+        floating(x), like(floating(x), y) + 2), log1p=lambda w, x, y, k: floating(x).abs().log1p(),
+    as_complex=lambda w, x, y, k: torch.view_as_real(torch.complex(floating(x).float(), floating(x).float()) * 1j),
+    bits=lambda w, x, y, k: x.view(torch.int32) & 255 if x.dtype == torch.float32 else None)
+
 several(                                                   # new memory
     zeros=lambda w, x, y, k: torch.zeros(x.shape, dtype=x.dtype),
     constant=lambda w, x, y, k: torch.tensor([1.0, 2.0, 3.0, 4.0]), full=lambda w, x, y, k: torch.full((3, 4), 0.5),
@@ -169,6 +222,12 @@ def element(w, x, y, k):
 @write
 def flat_element(w, x, y, k):
     x.view(-1)[k % 3] = 9.0
+
+
+@write
+def neighbour(w, x, y, k):
+    flat = x.view(-1)
+    flat[k % 3] = flat[k % 2 + 1]
 
 
 @write
@@ -269,7 +328,7 @@ def without_recording(w, x, y, k):
 
 @statement
 def in_16_bits(w, x, y, k):
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast(x.device.type, dtype=torch.bfloat16):
         return floating(x).reshape(-1, x.shape[-1]) @ torch.ones(x.shape[-1], 2)
 
 
@@ -313,6 +372,8 @@ NAMES = list(STATEMENTS)
 
 class World:
     """One copy of everything that a program uses: modules, captured tensors, the function itself."""
+
+    device = "cpu"
 
     def __init__(self, case, compiled):
         torch.manual_seed(case.seed)
@@ -366,9 +427,9 @@ class World:
         return inputs, leaves
 
 
-def mode(name):
+def mode(name, device):
     return {"no_grad": torch.no_grad, "inference": torch.inference_mode,
-            "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16)}.get(name, nullcontext)()
+            "autocast": lambda: torch.autocast(device, dtype=torch.bfloat16)}.get(name, nullcontext)()
 
 
 def seen(x):
@@ -386,16 +447,16 @@ def tensors_in(x):
     return [t for v in x for t in tensors_in(v)] if isinstance(x, (tuple, list)) else []
 
 
-def history(case, compiled):
+def history(world):
     """Everything that can be seen while the calls of a case go on, as a list of (what, value)."""
-    world, found = World(case, compiled), []
+    case, found = world.case, []
     torch.manual_seed(case.seed + 1)
     for call, around in enumerate(case.modes):
         inputs, leaves = world.arguments(call)
         kept = [x * x for x in inputs]                     # nodes that have saved the arguments
         error = None
         try:
-            with mode(around):
+            with mode(around, world.device):
                 result = world.function(*inputs)
         except Exception as raised:
             error, result = type(raised).__name__, ()
@@ -430,7 +491,7 @@ def history(case, compiled):
             found.append((f"call {call}: state {n}", seen(t)))
             found.append((f"call {call}: gradient of state {n}", None if t.grad is None else seen(t.grad)))
         found.append((f"call {call}: next random number", torch.rand(1).item()))
-    return found, world
+    return found
 
 
 def differences(a, b, tolerance, ignore=()):
@@ -451,7 +512,8 @@ def check(case):
     """AssertionError with the first difference between the eager and the compiled run; returns the compiled world."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        (eager, _), (compiled, world) = history(case, False), history(case, True)
+        world = World(case, True)
+        eager, compiled = history(World(case, False)), history(world)
     halves = case.dtype == "bfloat16" or "autocast" in case.modes or any(s[0] == "in_16_bits" for s in case.steps)
     cast = any(s[0] == "cast" for s in case.steps)
     tolerance = DTYPES["bfloat16" if halves else "float32" if cast else case.dtype]      # of the coarsest type

@@ -20,9 +20,9 @@ ROOT = pathlib.Path(__file__).parents[1]
 NAMES = [f"3.{minor}{kind}" for minor in range(10, 16) for kind in ("", "t")]
 # NumPy's first release with wheels for a Python, where pyproject's lower bound has none.
 FIRST_NUMPY = {"3.10": "2.0.0", "3.11": "2.0.0", "3.12": "2.0.0", "3.13": "2.1.0", "3.14": "2.3.2"}
-CORE = """test_tensor test_autograd test_dtypes test_indexing test_reductions test_pointwise test_matmul test_linalg
-test_nn_functional test_nn_module test_optim test_optim_schedules test_random test_serialization test_data
-test_data_workers test_compile test_func test_printing test_pytree test_threads test_op_columns test_memory
+CORE = """test_tensor test_autograd test_autograd_function test_dtypes test_indexing test_reductions test_pointwise
+test_matmul test_linalg test_nn_functional test_nn_module test_optim test_optim_schedules test_random test_serialization
+test_data test_data_workers test_compile test_func test_printing test_pytree test_threads test_op_columns test_memory
 test_recorded test_noticing test_noticing_more""".split()
 ABOUT = """import sys, sysconfig
 print("%d.%d" % sys.version_info[:2] + "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED")))"""

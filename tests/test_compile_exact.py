@@ -79,8 +79,12 @@ def detached(v, x):
     v.detach().mul_(2)
 
 
+def to_a_neighbour(v, x):
+    v[0][1] = v[0][2]
+
+
 WRITES = [element, row, flat_element, in_a_row, columns, everything, transposed, of_a_diagonal, strided, with_a_tensor,
-          by_list, by_mask, augmented, detached]
+          by_list, by_mask, augmented, detached, to_a_neighbour]
 
 
 @pytest.mark.parametrize("needs_grad", [False, True])

@@ -4,6 +4,7 @@ import kernel_checks
 import numpy as np
 import pytest
 from kernel_checks import DEVICE, DTYPES, close, device, put, reference, rounding, run, same_in_every_order
+from test_cuda_matmul import without
 
 import minitorch
 import minitorch.nn.functional as F
@@ -43,7 +44,7 @@ def check(name, arrays, attrs, layout="dense"):
     n = arrays[0].size if name == "convolution_backward_weight" else arrays[1].size
     assert got[0].dtype == arrays[0].dtype
     allowed = 2 * (n + 2) * kernel_checks.unit(got[0].dtype) * sizes + rounding(got[0].dtype) * abs(wanted) + 1e-30
-    if "convolve_mma" in names and got[0].dtype == f32:    # each operand is rounded by 2^-11 of itself
+    if {"convolve_mma", "convolve_hopper"} & set(names) and got[0].dtype == f32:   # each operand is rounded by 2^-11
         allowed += 2.0**-10 * sizes
     close(got[0], wanted, allowed)                         # twice: tensor cores cut off where they add
     same_in_every_order(lambda: run(name, arrays, attrs, layout)[0], got)
@@ -98,6 +99,7 @@ def test_images_with_their_channels_last_are_taken_as_they_are():
 
 
 def test_large_tiles_and_pieces_on_tensor_cores(monkeypatch):
+    monkeypatch.setattr(patches, "capability", lambda machine: 80)
     monkeypatch.setattr(patches, "multiprocessors", lambda machine: 1)
     big = (1, 72, 70, (13, 12), (1, 3), Geometry((1, 1), (0, 1), (1, 1), 1), bf16)
     for task in TASKS:
@@ -123,12 +125,15 @@ def test_large_tiles_and_pieces(monkeypatch):
                                                                                                       "combine"]
 
 
-def test_three_dimensions_are_left_to_the_reference():
-    cube = (1, 2, 3, (4, 3, 5), (2, 2, 2), Geometry((1, 1, 1), (1, 0, 1), (1, 1, 1), 1), f32)
-    arrays, attrs = tasks(*cube)["convolution"]
-    got, names = run("convolution", arrays, attrs)
-    assert "convolve" not in names
-    close(got[0], reference("convolution", arrays, attrs)[0], 1e-5)
+BLOCK = (1, 6, 8, (4, 3, 5), (2, 1, 3), Geometry((1, 2, 2), (1, 0, 1), (2, 1, 1), 1), f32)
+DEEP = (2, 3, 3, (4, 3, 5), (2, 2, 2), Geometry((1, 2, 1), (0, 1, 1), (1, 1, 2), 3), f64)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_three_dimensions_on_cuda_cores(task):
+    assert check(task, *tasks(*BLOCK)[task])[-1] == "convolve"
+    direct = "convolve_direct_weight" if task == TASKS[2] else "convolve_direct"
+    assert check(task, *tasks(*DEEP)[task], "gaps")[-1] == direct
 
 
 @pytest.mark.parametrize("shape", [(0, 2, 3, 4, 4), (2, 0, 3, 4, 4), (2, 2, 0, 4, 4)], ids=str)
@@ -157,14 +162,13 @@ def test_through_autograd():
 
 
 @pytest.mark.skipif(DEVICE != "sim", reason="a race may go unnoticed on a GPU")
-@pytest.mark.parametrize("line", ["wait_copies<STAGES - 2>();", "__syncthreads();"])
-def test_every_barrier_is_needed(monkeypatch, line):
+@pytest.mark.parametrize("number", [0, 1])
+def test_every_barrier_is_needed(monkeypatch, number):
     """Of `convolve_mma.cu`; those of `convolve.cu` are in `simt.cuh`, see test_cuda_matmul.py."""
     from minitorch.backends.sim import SimulatorError
-    source = compiler.from_file("convolve_mma.cu")
-    assert source.text.count(line) == 1
-    monkeypatch.setattr(patches, "MMA", Kernel(source._replace(text=source.text.replace(line, "")), "convolve_mma",
-                                               patches.ARGUMENTS))
+    source, count = without(compiler.from_file("convolve_mma.cu"), "mma.cuh", number)
+    assert count == 2
+    monkeypatch.setattr(patches, "MMA", Kernel(source, "convolve_mma", patches.ARGUMENTS))
     with pytest.raises((SimulatorError, AssertionError)):
         check("convolution", *tasks(*HALVES)["convolution"])
 
@@ -172,5 +176,5 @@ def test_every_barrier_is_needed(monkeypatch, line):
 @pytest.mark.parametrize(("task", "tiles", "dtype", "arch"), [
     (1, product.LARGE, f32, "80"), (2, product.LARGE, f32, "90")], ids=str)
 def test_resources(task, tiles, dtype, arch):
-    kernel_checks.check_resources(convolve.GEMM, [dtype, dtype], [arch], TASK=task, KH=3, KW=3,
+    kernel_checks.check_resources(convolve.GEMM, [dtype, dtype], [arch], TASK=task, KD=1, KH=3, KW=3, VOLUME=0,
                     **convolve.tile_constants(tiles, 1, 1))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_checks import DTYPES, close, device, launches, put, same_in_every_order
 
+import minitorch
 from minitorch import backends
 from minitorch.backends.cuda.arrays.functors import BINARY, UNARY
 from minitorch.core.registry import OPS
@@ -205,3 +206,12 @@ def test_same_in_every_order():
     x = np.random.default_rng(8).normal(size=(40, 33)).astype("f4")
     compute = lambda: [device.to_host(device.from_host(x).T * 2 + device.from_host(x[:, :1]).T)]
     same_in_every_order(compute, compute())
+
+
+def test_borders_between_formulas_are_those_of_the_cpu():
+    """A weight of one half, where the two sides of `lerp` differ in a bit; the sign of a zero."""
+    one, almost, zeros = (minitorch.tensor([v] * 8) for v in (1.0, 2.0**-24 - 1, -0.0))
+    for compute in (lambda x, y, z: minitorch.lerp(x, y, (z - 0.5).abs()), lambda x, y, z: minitorch.relu(z)):
+        wanted = compute(one, almost, zeros).numpy()
+        found = compute(*(x.to(device.device) for x in (one, almost, zeros))).cpu().numpy()
+        assert wanted.tobytes() == found.tobytes()

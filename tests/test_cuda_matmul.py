@@ -85,7 +85,7 @@ def test_layouts_and_tiles(multiprocessors, n, k, m, layouts, dtype, few):
 def test_batches_and_addends(multiprocessors):
     a, b = numbers(3, 37, 21), numbers(21, 35)
     assert check(a, b, numbers(35)) == ["matmul_simt"]     # one tall product
-    check(numbers(2, 3, 37, 21), numbers(3, 21, 35), numbers(37, 1), alpha=0.5, beta=-2)
+    check(numbers(2, 3, 2, 37, 21), numbers(2, 1, 2, 21, 35), numbers(37, 1), alpha=0.5, beta=-2)
     check(numbers(2, 1, 37, 21).transpose(1, 0, 2, 3), numbers(2, 1, 21, 35), numbers(2, 2, 37, 35))
 
 
@@ -139,13 +139,25 @@ def test_tensor_cores(multiprocessors, monkeypatch, n, k, m, layouts, dtype, few
     check(a, b, layout_a=layout_a, layout_b=layout_b, alpha=0.5, tf32=True)
 
 
+@pytest.mark.parametrize(("n", "k", "m", "layouts"), [(72, 44, 80, "transposed dense"),
+                                                      (71, 45, 67, "dense transposed")])
+def test_operands_are_rounded_to_tf32_not_cut_off(multiprocessors, monkeypatch, n, k, m, layouts):
+    monkeypatch.setattr(product, "capability", lambda machine: 80)
+    multiprocessors(132)
+    operands = numbers(n, k), numbers(k, m)
+    nearest = [((x.view("u4") + 0x1000) & 0xFFFFE000).view("f4") for x in operands]
+    found = [device.to_host(product.product(device, *map(place, pair, layouts.split()), tf32=True))
+             for pair in (operands, nearest)]
+    assert (found[0] == found[1]).all()
+
+
 def in_one_block(monkeypatch):
-    """Let products run in a single block, so that it goes through all tiles."""
+    """Let products run in a single block, or a single cluster of blocks, so that it goes through all tiles."""
     plan = product.plan
 
     def one_block(*args):
         made = plan(*args)
-        return made._replace(first=made.first._replace(grid=1))
+        return made._replace(first=made.first._replace(grid=made.first.constants.get("CLUSTER", 1)))
     one_block.cache_clear = plan.cache_clear
     monkeypatch.setattr(product, "plan", one_block)
 
@@ -156,6 +168,7 @@ def in_one_block(monkeypatch):
     (8, 200, 264, "dense dense", bf16)], ids=str)
 def test_hopper(multiprocessors, monkeypatch, n, k, m, layouts, dtype):
     multiprocessors(1 if m > 256 else 4)
+    monkeypatch.setattr(hopper, "CLUSTER", 1)
     in_one_block(monkeypatch)
     layout_a, layout_b = layouts.split()
     a, b = numbers(n, k, dtype=dtype), numbers(k, m, dtype=dtype)
@@ -259,10 +272,12 @@ def test_errors():
 
 # ---- barriers and resources ----------------------------------------------------------------------------------
 BARRIERS = [("SIMT", "simt.cuh", 0, f32), ("SIMT", "simt.cuh", 1, f32), ("ACROSS", "matvec.cu", 0, f32),
-            ("MMA", "matmul_mma.cu", 0, f16), ("MMA", "matmul_mma.cu", 1, f16),
-            *[("hopper", "matmul_hopper.cu", i, bf16) for i in range(5)]]
-WAITS = ("__syncthreads();", "wait_copies<STAGES - 2>();", "wait(shared.full + ring.stage, ring.parity);",
-         "wait(shared.empty + ring.stage, ring.parity ^ 1);", "wait_products<1>(sums);", "wait_products<0>(sums);")
+            ("MMA", "mma.cuh", 0, f16), ("MMA", "mma.cuh", 1, f16),
+            *[("hopper", "matmul_hopper.cu", i, bf16) for i in range(10)]]
+WAITS = ("__syncthreads();", "wait_copies<RING - 2>();", "wait(shared.full(ring.stage), ring.parity);",
+         "wait(shared.empty(ring.stage), ring.parity ^ 1);", "wait_products<1>(sums);",
+         "wait_products<0>(sums);", "if (thread == 0) wait_stores<PIECES - 1>();", "sync_threads(1 + consumer, 128);",
+         "show_writes();", "sync_cluster<CLUSTER>();", "if (CLUSTER > 1) sync_cluster<CLUSTER>();")
 
 
 def without(source, file, number):
@@ -306,7 +321,8 @@ INSTANTIATIONS = [
     (product.SIMT, (f32, f32), product.LARGE, ["80"], dict(
         **tiles_of(product.LARGE, "THREAD_M", "THREAD_N", "DEPTH"), VECTOR_A=4, VECTOR_B=4, VECTOR_OUT=4)),
     (hopper.KERNEL, (bf16, bf16), product.Tiles(128, 256, 0, 0, 0, 384), ["90"], dict(
-        TILE_N=256, STAGES=4, VECTOR_OUT=2)),
+        TILE_N=256, STAGES=4, CLUSTER=2, STAGGER=1, ADDEND=2, STORE=1,
+        VECTOR_OUT=2)),
     (product.MMA, (f16, f16), product.MMA_LARGE, ["80"], dict(
         **tiles_of(product.MMA_LARGE, "WARP_M", "WARP_N"), DEPTH=32, STAGES=4, ALIGNED_A=0, ALIGNED_B=0, VECTOR_OUT=1)),
 ]

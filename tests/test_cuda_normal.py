@@ -73,3 +73,16 @@ def test_the_tail_keeps_its_digits():
     x = np.array([-4.0, -6.0, -9.0, -12.0], "f4")
     wanted = x * distribution(x.astype("f8"))
     assert (abs(computed("gelu", x) / wanted - 1) < 12 * 2.0**-24).all()
+
+
+def test_float64():
+    """Relative to the terms: 2^-53 of the exponents, which reach 113 and 200, and some roundings."""
+    x = np.linspace(-15, 15, 301)
+    below, bell = distribution(x), np.exp(-x**2 / 2) / math.sqrt(2 * math.pi)
+    close(computed("gelu", x), x * below, 2.0**-52 * (8 + x**2) * abs(x * below))
+    close(computed("gelu_backward", np.ones_like(x), x), below + x * bell, 2.0**-52 * (8 + x**2) * (
+        below + abs(x) * bell))
+    gate, steep = 1 / (1 + np.exp(-exponent(x))), 2 * ROOT * (1 + 3 * 0.044715 * x**2)
+    term = x * gate * (1 - gate) * steep
+    bound = 2.0**-52 * ((16 + 2 * abs(exponent(x))) * (gate + abs(term)) + abs(x) * gate * steep)      # of 1 - gate
+    close(computed("gelu_backward", np.ones_like(x), x, approximate="tanh"), gate + term, bound)

@@ -29,6 +29,12 @@ def sorts():
     assert (found[1] == np.argsort(keys, kind="stable")).all()
 
 
+def row_sorts():
+    x = rng.integers(0, 40, (2, 300)).astype("i2")
+    places = device.to_host(sort.sorted_rows(device, put(x))[1])
+    assert (places == np.argsort(x, kind="stable")).all()
+
+
 def normals(*shape):
     return rng.normal(size=shape).astype("f")
 
@@ -41,6 +47,8 @@ RUNS = {
     "channels.cu": (normalise, [lambda: agrees("dot_channels", normals(70, 5), normals(70, 5))]),
     "normalise.cu": (normalise, [lambda: agrees("affine_norm_backward", rows, rows, rows[0], dims=(1,), eps=0.1)]),
     "sort.cu": (sort, [sorts]),
+    "sort_rows.cu": (sort, [row_sorts]),
+    "digits.cuh": (sort, [row_sorts]),
     "lookback.cuh": (sort, [sorts]),
     "cumulative.cu": (cumulative, [lambda: agrees("cumsum", normals(2, 9001), dim=1),
                                    lambda: agrees("cumsum", x, dim=1)]),
@@ -93,5 +101,6 @@ def test_a_deleted_barrier_is_noticed(file, i, monkeypatch):
 def test_all_sources_are_looked_through():
     own = [name for name in ("softmax.cu", "cross_entropy.cu", "normalise.cu", "channels.cu", "scatter.cu", "sort.cu",
                              "optim.cu", "random.cu", "cumulative.cu", "pool.cu", "rows.cuh", "exponentials.cuh",
-                             "moments.cuh", "lookback.cuh") if BARRIER.search(from_file(name).text)]
+                             "moments.cuh", "lookback.cuh", "sort_rows.cu", "digits.cuh")
+           if BARRIER.search(from_file(name).text)]
     assert sorted(own) == sorted(RUNS)

@@ -1,5 +1,6 @@
 """Shapes at which planted bugs showed that no other test of the kernels noticed: one element short of a block, views
-narrower than their rows, more keys than one round of blocks sorts, more outputs than one tile, sizes past 2**16."""
+narrower than their rows, more keys than one round of blocks sorts, more outputs than one tile, sizes past 2**16, sums
+beside products."""
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from kernel_checks import DTYPES, close, device, exact, launches, put, unit
 from test_cuda_convolve import check as check_convolution
 from test_cuda_convolve import tasks
 
-from minitorch.backends.cuda.ops import sort
+from minitorch.backends.cuda.ops import product, sort
 from minitorch.ops.nn.conv import Geometry
 
 
@@ -27,6 +28,18 @@ def test_products_of_views_that_are_narrower_than_their_rows():
     found = device.to_host(put(a)[:, :20] @ put(b)[:, :20].T)
     wanted = exact(a)[:, :20] @ exact(b)[:, :20].T
     close(found, wanted, 21 * unit(a.dtype) * (abs(exact(a)[:, :20]) @ abs(exact(b)[:, :20].T)))
+
+
+@pytest.mark.parametrize(("depth", "names"), [(24, ["matmul_simt"]), (1041, ["matmul_simt", "combine"])])
+def test_products_that_sum_up_rows_too(depth, names):
+    """For several tiles of columns, of which one sums up; the depth as it is, and cut into pieces."""
+    a, b = floats(6, 35, depth), floats(7, depth, 70)
+    with launches() as launched:
+        found = [device.to_host(x) for x in product.product_and_sums(device, put(a), put(b))]
+    assert launched == names
+    bound = (depth + 1) * unit(a.dtype)
+    close(found[0], exact(a) @ exact(b), bound * (abs(exact(a)) @ abs(exact(b))))
+    close(found[1], exact(a).sum(1), bound * abs(exact(a)).sum(1))
 
 
 def test_more_keys_than_one_round_of_blocks_sorts():

@@ -38,8 +38,8 @@ def scanned(x, op=cumulative.SUM):
 
 
 def test_groups_of_tiles():
-    """Groups of 32 tiles tell their totals, and supergroups of 32 groups; no order of blocks changes a digit."""
-    ones = np.ones(1030 * cumulative.RUN, "f4")
+    """Groups of 32 tiles tell their totals, and two supergroups of 32 groups; no order of blocks changes a digit."""
+    ones = np.ones(2060 * cumulative.RUN, "f4")
     np.testing.assert_array_equal(scanned(ones), np.arange(1, ones.size + 1))
     x = rng.normal(size=70 * cumulative.RUN + 4).astype("f4")
     found = scanned(x)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minitorch
+from minitorch.backends.cuda.ops import hopper
 from minitorch.backends.cuda.runtime import parameters
 from minitorch.backends.cuda.runtime.sizes import LARGEST, size_class
 from minitorch.core.device import MADE, MAKERS
@@ -20,25 +21,26 @@ launches = pytest.importorskip("benchmarks.launches", reason="only beside the so
 
 @pytest.fixture(scope="module")
 def machine():
-    before, there = MAKERS["cuda"], {key: MADE.pop(key) for key in list(MADE) if key[0] == "cuda"}
+    before, encode = MAKERS["cuda"], hopper.encode
+    there = {key: MADE.pop(key) for key in list(MADE) if key[0] == "cuda"}
     try:
         yield launches.install()
     finally:
-        MAKERS["cuda"] = before
+        MAKERS["cuda"], hopper.encode = before, encode
         for key in [key for key in MADE if key[0] == "cuda"]:
             del MADE[key]
         MADE.update(there)
 
 
 # The limits of the design: what a step may launch. Fewer are welcome: write the new number here.
-@pytest.mark.parametrize("name, count", [("mlp", 13), ("gpt", 149), ("gpt bf16", 181)])
+@pytest.mark.parametrize("name, count", [("mlp", 13), ("gpt", 149), ("gpt bf16", 149)])
 def test_launches_of_a_step(machine, name, count):
     assert launches.launches_of(machine, launches.STEPS[name](minitorch)).total() == count
 
 
 # One launch for all other ops of the list: a convolution turns images and weights to channels last, cross entropy adds
-# up in a second launch, batch norm moves its running statistics by arithmetic on arrays.
-SEVERAL = {"conv2d": 3, "cross_entropy": 2, "batch_norm": 10}
+# up in a second launch, batch norm has one for sums, one for what it does with them, one for running statistics.
+SEVERAL = {"conv2d": 3, "cross_entropy": 2, "batch_norm": 3}
 
 
 @pytest.mark.parametrize("name", list(launches.OPS))

@@ -244,3 +244,9 @@ def test_cdist_gradients():
     x = t.ones(2, 3, requires_grad=True)
     t.cdist(x, x).sum().backward()
     assert x.grad.tolist() == [[0.0] * 3] * 2                # at distance 0
+
+
+@pytest.mark.parametrize("input, weight", [((), (4, 4)), ((), (4,)), ((4,), ()), ((2, 3, 4), ())])
+def test_numbers_are_no_operands_of_a_layer(input, weight):
+    with pytest.raises(RuntimeError, match="both arguments to linear need to be at least 1D"):
+        t.nn.functional.linear(t.ones(input), t.ones(weight))

@@ -35,11 +35,25 @@ __global__ void f(float* x, int n) {
     found = mutants_of("f.cu", text)
     assert {m.kind for m in found} == {"comparison", "operator", "constant", "delete statement",
                                        "swap arguments"}
-    assert {m.name.split(" ")[0] for m in found} == {"f.cu:3", "f.cu:4", "f.cu:5"}
+    assert {m.line for m in found} == {3, 4, 5}
+    assert len({m.name for m in found}) == len(found)
+    moved = mutants_of("f.cu", "// one line more\n" + text)
+    assert [m.name for m in moved] == [m.name for m in found] and {m.line for m in moved} == {4, 5, 6}
     assert any("        ;\n" in m.text and "__syncthreads" not in m.text for m in found)
     for mutant in found:
         assert mutant.text != text and mutant.text.count("\n") == text.count("\n")
         assert mutant.text.splitlines()[0] == "#define WIDE 8" and "// i < n" in mutant.text
+
+
+def test_each_source_has_tests_for_its_mutants(monkeypatch):
+    from mutation.kernels import SOURCES, TESTS, mutants_of, tests_of
+    sources = {path.name for path in SOURCES.glob("*.cu*") if mutants_of(path.name, path.read_text())}
+    assert set(TESTS) <= sources
+    for file in sources:
+        assert tests_of(file) and all((ROOT / test).exists() for test in tests_of(file)), file
+    assert tests_of("attention_anew.cu") == tests_of("attention_anew.cuh") == ["tests/test_cuda_attention.py"]
+    monkeypatch.delitem(TESTS, "async.cuh")
+    assert {"tests/test_cuda_attention.py", "tests/test_cuda_softmax.py"} < set(tests_of("async.cuh"))
 
 
 def test_mutants_of_kernels_in_the_last_run_were_killed():

@@ -12,11 +12,12 @@ from sim.harness import compile_module, empty, launch, sim, to_device, values
 
 N = 256
 
-FILES = {"bugs.cu": "90", "bugs_hopper.cu": "90a"}  # and the architecture that each is compiled for
+# The files, and the architecture that each is compiled for.
+FILES = {"bugs.cu": "90", "bugs_hopper.cu": "90a", "bugs_cluster.cu": "90"}
 SOURCES = {file: (Path(__file__).parent / "sim" / file).read_text() for file in FILES}
 KERNEL = re.compile(
-    r'^// (\w+): grid (\d+), block (\d+), shared (\d+)\nextern "C" __global__ void (?:__launch_bounds__\(.*?\) )?(\w+)'
-    r"\((?s:.*?)^}", re.M
+    r'^// (\w+): grid (\d+), block (\d+), shared (\d+)\nextern "C" __global__ void '
+    r"(?:__(?:launch_bounds|cluster_dims)__\(.*?\) )?(\w+)\((?s:.*?)^}", re.M
 )
 
 
@@ -62,6 +63,15 @@ CORRECT = {
     "a_fence_after_scaling": lambda x: np.full(128, 16 * (2 + 4 + 8)),
     "as_many_registers_as_there_are": lambda x: x,
     "mbarrier_seen_by_copies": lambda x: x[:64],
+    "memory_of_an_mbarrier_that_is_over": lambda x: x[:32][::-1],
+    "partial_sums_of_a_cluster": lambda x: np.tile(x.reshape(4, 64).sum(0), 4),
+    "writes_once_the_other_has_begun": lambda x: np.roll(x[:64], 32),
+    "a_tile_for_both": lambda x: np.tile(x[:64], 4),
+    "a_tile_for_both_by_a_full_barrier": lambda x: np.tile(x[:64], 2),
+    "a_second_tile_once_both_are_ready": lambda x: x[:64].reshape(2, 32).repeat(2, 0).ravel(),
+    "stores_that_an_mbarrier_tells_of": lambda x: x[:16].reshape(4, 4).T.ravel(),
+    "atomics_on_one_counter": lambda x: np.full(128, x[:64].sum() + x[:32].sum() + x[32:64].sum()),
+    "memory_of_the_device_in_turns": lambda x: np.concatenate([x[:32], x[:32], x[:32], x[:32] + 1]),
 }
 
 
@@ -72,7 +82,7 @@ def module():
 
 @pytest.fixture(scope="module")
 def modules(module):
-    return {"bugs.cu": module, "bugs_hopper.cu": compile_module(SOURCES["bugs_hopper.cu"], "bugs_hopper.cu", "90a")}
+    return {"bugs.cu": module} | {file: compile_module(SOURCES[file], file, FILES[file]) for file in [*FILES][1:]}
 
 
 def run(modules, name):
@@ -87,7 +97,7 @@ def run(modules, name):
 
 
 def test_all_kernels_were_read():
-    assert len(LAUNCHES) == sum(text.count('extern "C"') for text in SOURCES.values()) and len(BUGS) == 56
+    assert len(LAUNCHES) == sum(text.count('extern "C"') for text in SOURCES.values()) and len(BUGS) == 78
     assert set(CORRECT) == set(LAUNCHES) - set(BUGS)
 
 
@@ -161,7 +171,8 @@ def test_findings_are_data(module):
         launch(module, "read_past_end", 1, 256, x, y, np.int32(N))
     finding = raised.value.reports[0]
     assert (finding.block, finding.thread, finding.site.file.endswith("bugs.cu")) == ((0, 0, 0), (255, 0, 0), True)
-    assert "offset 1024 of allocation" in finding.message and "ld.global" in finding.site.instruction
+    assert re.search(r"offset 1024 of allocation \d+ \(`x`\), which has 1024 bytes", finding.message)
+    assert "ld.global" in finding.site.instruction
 
 
 def test_checks_can_be_chosen(module):
@@ -200,11 +211,9 @@ def test_printf(module, capsys):
 
 def test_unsupported_says_what_and_where():
     source = ('extern "C" __global__ void k(float* x) {\n unsigned r;\n asm volatile("mov.u32 %0, '
-        '%%cluster_ctarank;" : "=r"(r));\n x[0] = r; }')
-    with pytest.raises(sim.Unsupported, match=r"k: special register %cluster_ctarank, made for .*cluster.cu:3"):
-        compile_module(source, "cluster.cu")
-    with pytest.raises(sim.Unsupported, match="clusters"):
-        compile_module('extern "C" __global__ void __cluster_dims__(2, 1, 1) k(float* x) { x[0] = 1; }', "dims.cu")
+        '%%pm0;" : "=r"(r));\n x[0] = r; }')
+    with pytest.raises(sim.Unsupported, match=r"k: special register %pm0, made for .*counter.cu:3"):
+        compile_module(source, "counter.cu")
 
 
 def test_damage_is_seen_without_checks(module):

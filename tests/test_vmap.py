@@ -206,6 +206,16 @@ def test_writes_reach_the_argument_and_are_counted():
         z.sum().backward()
 
 
+def test_an_element_is_copied_to_its_neighbour():
+    def f(x):
+        x[1] = x[0]
+        x[-1] = x[2:3].reshape(())
+        return x.sum()
+    x = torch.arange(12.0).reshape(2, 6)
+    assert vmap(f)(x).tolist() == [11, 47]
+    assert x.tolist() == [[0, 0, 2, 3, 4, 2], [6, 6, 8, 9, 10, 8]]
+
+
 def test_writes_with_gradients():
     x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
 

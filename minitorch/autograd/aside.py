@@ -2,7 +2,7 @@
 
 Solvers and optimisers write through `.data` into values that a backward pass needs, because they know better; so such
 writes are not counted for the tensor. In anomaly mode they are, and a backward pass that needs an overwritten value
-raises. So they are on devices, and where arrays are hidden behind others, as within `vmap`.
+raises. So they are where arrays are hidden behind others, as within `vmap`.
 """
 
 import numpy as np
@@ -16,20 +16,20 @@ __all__ = ["aside", "beside", "laid_aside"]
 def aside(tensor):
     """``tensor.data``: see `Tensor.data`."""
     twin = tensor.detach()
-    array = twin.array
-    if is_anomaly_enabled():
-        return twin
-    if array.__class__ is np.ndarray:
-        twin.array = laid_aside(array)
-    elif hasattr(array, "laid_aside"):                     # in a trace
-        twin.array = array.laid_aside()
+    if not is_anomaly_enabled():
+        twin.array = laid_aside(twin.array)
     return twin
 
 
 def laid_aside(array):
-    """The same elements of the same memory, counted apart: behind a memoryview, which `counted` does not pass."""
+    """The same elements of the same memory, counted apart: behind a memoryview, which `counted` does not pass.
+
+    Arrays of devices and traces have a method for it.
+    """
     if not array.size:
         return array
+    if array.__class__ is not np.ndarray:
+        return array.laid_aside() if hasattr(array, "laid_aside") else array
     memory = owner(array)
     row = memory if memory.flags.c_contiguous else memory.ravel("K")
     root = np.frombuffer(memoryview(row.view("u2") if row.dtype.kind == "V" else row), row.dtype)    # bfloat16
@@ -45,5 +45,8 @@ def beside(array):
         return array
     if (memory.shape, memory.strides, memory.dtype) == (array.shape, array.strides, array.dtype):
         return memory
+    if array.__class__ is not np.ndarray:
+        return array.backend.of_memory(array, array.shape, [s // array.itemsize for s in array.strides],
+                                       (pointer(array) - pointer(memory)) // array.itemsize)
     row = memory if memory.flags.c_contiguous else memory.ravel("K")
     return np.ndarray(array.shape, array.dtype, row, pointer(array) - pointer(memory), array.strides)

@@ -29,7 +29,7 @@ def counted(array):
 def owner(array):
     """The array that owns the memory: `array` itself unless it is a view."""
     array = counted(array)
-    below = getattr(array.base, "obj", None)               # a memoryview: see autograd/aside.py
+    below = getattr(array if array.base is None else array.base, "obj", None)    # see autograd/aside.py
     return owner(below) if isinstance(below, (type(array), np.ndarray)) else array
 
 

@@ -47,6 +47,7 @@ class Backend:
     depth = 0                  # how many batches there are around each element: 0 but inside of `vmap`
     together: object = None    # a function that brings inputs of a call that are on several backends to one, or refuses
     weight_and_bias = None     # a function (g, input) for ``g.T @ input`` and g's sums at once; it may return None
+    move_statistics = None     # a function that moves running statistics in place; see `ops.nn.norm.update_running`
     fused_attention = False    # whether attention has a kernel that never holds all of its weights
 
     def __init__(self, device, xp, kernels=None):

@@ -8,7 +8,8 @@ wrap the result, and leave a node if a gradient may be asked for.
 from inspect import Parameter
 
 WHOLE = ("common", "compared", "factor", "fitting")        # promotions that leave two integers of one type as they are
-WIDEN = ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]     # lines for 16-bit floats
+HALF = "d.itemsize == 2 and d.kind in 'fV'"                # a 16-bit float
+WIDEN = [f"if {HALF}:", "    F = F.fp32"]
 watched: list = []         # conditions under which any call is a general one: see `autograd/tangents.py`
 
 def write_call(op, bare, failed="return failed({})"):
@@ -26,11 +27,9 @@ def write_call(op, bare, failed="return failed({})"):
 
 
 def signature(op):
-    def with_default(name, default):
-        return name if default is Parameter.empty else f"{name}={default!r}"
     parameters = [f"{x.name}=None" if x.optional else x.name for x in op.inputs]
     renamed = {ours for _, ours in numpy_names(op)}
-    parameters += [f"{k}=required" if k in renamed and d is Parameter.empty else with_default(k, d)
+    parameters += [f"{k}={d!r}" if d is not Parameter.empty else f"{k}=required" if k in renamed else k
                    for k, d in op.attrs]
     named = [f"{k}=None" for k, _ in numpy_names(op)] + (["out=None"] if takes_out(op) else [])
     return ", ".join(parameters + (["*", *named] if named else []))
@@ -74,12 +73,11 @@ def unpack(op, bare):
         if dict(op.attrs)[ours] is Parameter.empty:
             lines += [f"elif {ours} is required:",
                       f"    raise TypeError('{op.name}() missing 1 required positional argument: \"{ours}\"')"]
-    older = f"return late.older(op, ({arguments(op)}), {attributes(op)}, {'out' if takes_out(op) else 'None'})"
-    lines += [f"if {x}.__class__ in SCALARS: {older if op.older else f'{x} = {x}.item()'}"
+    given = f"op, ({arguments(op)}), {attributes(op)}, {'out' if takes_out(op) else 'None'}"
+    lines += [f"if {x}.__class__ in SCALARS: {f'return late.older({given})' if op.older else f'{x} = {x}.item()'}"
               for x in op.scalars if not bare]
     if op.autocast and not bare:
-        lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)}, "
-                  f"{'out' if takes_out(op) else 'None'})"]
+        lines += ["if autocast.enabled:", f"    return autocast_call({given})"]
     if len(numbers) == len(op.inputs) == 2:
         lines += unpack_pair(op, bare)
     else:
@@ -90,9 +88,8 @@ def unpack(op, bare):
         f"(x0.dtype is not f32 and x0.dtype.kind in {op.refuses!r})"] if op.refuses else []
     checks += ["out is not None", *watched] if takes_out(op) else watched
     if checks and not bare:
-        out = "out" if takes_out(op) else "None"
-        lines += [f"if {' or '.join(checks)}:", *indent(but_for_integers(
-            op, f"return general(op, ({arguments(op)}), {attributes(op)}, {out})"))]
+        handed_over = but_for_integers(op, [*halves(op), f"return general({given})"])
+        lines += [f"if {' or '.join(checks)}:", *indent(handed_over)]
     if bare and op.promotion and not op.native:
         lines += WIDEN
     if "dtype" in dict(op.attrs):
@@ -102,14 +99,24 @@ def unpack(op, bare):
     return [part for line in lines + (look_aside(op) if bare else []) for part in line.split("\n")]
 
 
-def but_for_integers(op, line):
-    """`line`, but for two integers of 32 or 64 bits and one type, or one and a number: they go on as floats do."""
+def halves(op):
+    """Lines that hand over tensors of one 16-bit type, of which nothing is to be brought together."""
+    numbers = [x.kind == "number" for x in op.inputs]
+    if not op.promotion or op.check or "V" in op.refuses or any(numbers) and numbers != [True, True]:
+        return []
+    checks = ["plain"] * (len(numbers) > 1) + ["x0.__class__ is x1.__class__"] * any(numbers) + [HALF]
+    call = arguments(op) + ", ".join([f"{k}={k}" for k, _ in op.attrs])
+    return [f"if {' and '.join(['out is None'] * takes_out(op) + checks)}:", f"    return op.bare({call})"]
+
+
+def but_for_integers(op, lines):
+    """`lines`, but for two integers of 32 or 64 bits and one type, or one and a number: they go on as floats do."""
     if op.promotion not in WHOLE or len(op.inputs) != 2 or "i" in op.refuses or not takes_out(op):
-        return [line]
+        return lines
     fit = " and ".join([f"(x{i}.__class__ is F.ndarray or x{i}.__class__ is int and -2147483648 <= x{i} <= 2147483647)"
                         for i in (0, 1)])
     unless = " or ".join([f"not (plain and (d is i64 or d is i32) and {fit})", "out is not None", *watched])
-    return [f"if {unless}:", f"    {line}", *(["op.check(x0, x1)"] if op.check else [])]
+    return [f"if {unless}:", *indent(lines), *(["op.check(x0, x1)"] if op.check else [])]
 
 
 def look_aside(op):
@@ -123,10 +130,8 @@ def unpack_one(op, i, x, bare):
     t = x.name
     if i == 0:
         lines = [f"F = {t}.backend", f"x0 = {t}.array", f"g0 = {t}.needs_grad"]
-        if op.promotion and x.kind != "other":
-            lines += ["d = x0.dtype"]
-        elif op.promotion:
-            lines += ["d = None"]
+        if op.promotion:
+            lines += ["d = None" if x.kind == "other" else "d = x0.dtype"]
         return lines + ([] if bare or len(op.inputs) == 1 else ["plain = True"])
     same = f"{t}.backend is F"
     if x.kind != "other" and op.promotion:

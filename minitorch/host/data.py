@@ -11,13 +11,14 @@ import os
 import numpy as np
 
 from ..core import dtypes
+from ..core.arrays import pointer
 from ..core.device import host
 from ..core.dtypes import as_np, get_default_dtype
 from ..core.tensor import Tensor, wrap
 from . import ranges
 
 __all__ = ["array_of", "as_number", "from_buffer", "from_dlpack", "from_numpy", "is_array", "is_capsule",
-           "shares_memory"]
+           "is_same_start", "shares_memory"]
 
 
 # ---- from data ---------------------------------------------------------------------------------------------
@@ -151,6 +152,16 @@ def is_array(x):
 def may_overlap(a, b):
     """Whether two arrays lie in one stretch of memory; True also for arrays of a device, which NumPy cannot ask."""
     return not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or np.may_share_memory(a, b)
+
+
+def is_same_start(a, b):
+    """Whether two arrays of one dtype that may overlap begin at the same element.
+
+    An address takes NumPy a while, and of two single elements that may overlap it is known without. Arrays of devices,
+    traces and batches may always overlap as far as `may_overlap` knows: their addresses are compared.
+    """
+    return (is_array(a) and is_array(b) and a.size == b.size == 1 and a.itemsize == a.dtype.alignment
+            or pointer(a) == pointer(b))
 
 
 def shares_memory(tensor, data):

@@ -35,9 +35,10 @@ KERNELS = """
 
 `tests/mutation/kernels.py` does the same with the `.cu` and `.cuh` files: a comparison, an operator, a constant, two
 arguments, a statement (barriers and fences too), and runs the tests of the kernels in that file on the simulator.
-**{killed} of {real} are noticed ({percent:.1f} %)**; {equivalent} more make no difference, {invalid} did not compile.
-The last run tried {tried}; of the sources as they are now the seed picks {planned}.
-`tests/test_mutation_kernels.py` runs a sample with the suite.
+**{killed} of {real} are noticed ({percent:.1f} %)**, {late} of them by tests that were written or widened after the run
+had shown what was missing; {equivalent} more make no difference, {invalid} did not compile. The run tried {tried}; of
+the sources as they are now the seed picks {planned}, {old} of the run's are of older sources, and {new} are untried.
+{unseen}`tests/test_mutation_kernels.py` runs a sample with the suite.
 
 ```
 python tests/mutation/kernels.py run FOLDER   # FOLDER keeps what is compiled
@@ -46,17 +47,22 @@ python tests/mutation/run.py report           # this page
 """
 
 
-def kernel_rows():
-    return json.loads(kernels.RESULTS.read_text()) if kernels.RESULTS.exists() else []
+UNSEEN_KERNELS = """Of {total} others that compile, picked by a second seed when the tests were as they are, {killed} of
+{real} were noticed ({percent:.1f} %); {equivalent} make no difference.
+"""
+
+
+def kernel_rows(results=kernels.RESULTS):
+    return json.loads(results.read_text()) if results.exists() else []
 
 
 def kernel_reasons():
     return json.loads(kernels.EXPLAINED.read_text()) if kernels.EXPLAINED.exists() else {}
 
 
-def kernel_counts():
+def kernel_counts(results=kernels.RESULTS):
     """How many mutants of kernels compile, how many of them were killed, how many make no difference."""
-    found = [row for row in kernel_rows() if row["verdict"] != "invalid"]
+    found = [row for row in kernel_rows(results) if row["verdict"] != "invalid"]
     fates = [fate(row, kernel_reasons()) for row in found]
     return len(fates), fates.count("killed"), fates.count("equivalent")
 
@@ -64,13 +70,24 @@ def kernel_counts():
 def kernel_section():
     total, killed, equivalent = kernel_counts()
     real = max(1, total - equivalent)
+    tried, planned = {row["name"] for row in kernel_rows()}, {mutant.name for mutant in kernels.chosen()}
     yield KERNELS.format(killed=killed, real=real, percent=100 * killed / real, equivalent=equivalent,
-                         invalid=len(kernel_rows()) - total, tried=len(kernel_rows()), planned=len(kernels.chosen()))
+                         invalid=len(kernel_rows()) - total, tried=len(tried), planned=len(planned),
+                         late=sum(row["again"] and row["verdict"] == "killed" for row in kernel_rows()),
+                         old=len(tried - planned), new=len(planned - tried), unseen=unseen_kernels())
     for verdict, title in (("unnoticed", "Unnoticed in kernels"), ("equivalent", "No difference in kernels")):
         found = [row["name"] for row in kernel_rows()
                  if row["verdict"] != "invalid" and fate(row, kernel_reasons()) == verdict]
         yield from [f"\n### {title}\n\n"] if found else ()
         yield from (f"- {name}: {kernel_reasons().get(name, ['', 'not explained yet'])[1]}\n" for name in found)
+
+
+def unseen_kernels():
+    """A sentence on the sample of a second seed, if there is one."""
+    total, killed, equivalent = kernel_counts(kernels.UNSEEN)
+    real = total - equivalent
+    return real and UNSEEN_KERNELS.format(total=total, killed=killed, real=real, percent=100 * killed / real,
+                                          equivalent=equivalent) or ""
 
 
 def rows():

@@ -394,6 +394,13 @@ extern "C" __global__ void blocks_wait_in_a_ring(float* x, float* y, int n) {
   }
 }
 
+// Deadlock: grid 1, block 32, shared 0
+extern "C" __global__ void waits_for_a_block_that_is_none(float* x, float* y, int n) {
+  if (threadIdx.x == 0)
+    while (((volatile int*)flags)[1] == 0) {}  // here
+  __syncthreads();
+}
+
 // Deadlock: grid 3, block 64, shared 0
 extern "C" __global__ void grid_barrier_for_one_too_many(float* x, float* y, int n) {
   __syncthreads();

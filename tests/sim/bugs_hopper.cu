@@ -180,3 +180,46 @@ extern "C" __global__ void mbarrier_seen_by_copies(float* x, float* y, int n) {
   y[t] = s[t];
   y[t + 32] = s[t + 32];
 }
+
+// Trap: grid 1, block 32, shared 0
+extern "C" __global__ void write_over_an_mbarrier(float* x, float* y, int n) {
+  __shared__ u64 s[17];
+  int t = threadIdx.x;
+  if (t == 0) INIT(shared_address(s + 15), 1);
+  __syncthreads();
+  ((float*)s)[t] = x[t];  // here
+  __syncthreads();
+  y[t] = ((float*)s)[31 - t];
+}
+
+// Trap: grid 1, block 32, shared 0
+extern "C" __global__ void copy_over_an_mbarrier(float* x, float* y, int n) {
+  __shared__ __align__(16) u64 s[32];
+  int t = threadIdx.x;
+  u32 f = shared_address(s + 31);
+  if (t == 0) {
+    INIT(f, 1);
+    FENCE_PROXY();
+    EXPECT(f, 256);
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];" ::"r"(
+                     shared_address(s)), "l"(x), "r"(f) : "memory");  // here
+  }
+  __syncthreads();
+  WAIT(f, 0);
+  y[t] = ((float*)s)[t];
+}
+
+// Correct: grid 1, block 32, shared 0
+extern "C" __global__ void memory_of_an_mbarrier_that_is_over(float* x, float* y, int n) {
+  __shared__ u64 s[16];
+  int t = threadIdx.x;
+  u32 f = shared_address(s + 15);
+  if (t == 0) {
+    INIT(f, 1);
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(f) : "memory");
+  }
+  __syncthreads();
+  ((float*)s)[t] = x[t];
+  __syncthreads();
+  y[t] = ((float*)s)[31 - t];
+}

@@ -30,6 +30,8 @@ def linear(F, input, weight, bias=None):
         require_matrix(weight)
     if input.ndim > 2 and weight.ndim == 2 and input.size:
         out = F.xp.dot(input.reshape(-1, input.shape[-1]), weight.T).reshape(*input.shape[:-1], weight.shape[0])
+    elif not input.ndim or not weight.ndim:
+        out = F.xp.matmul(input, weight)                   # refused, where `dot` would multiply by the number
     else:
         out = F.xp.dot(input, weight.T)
     if bias is None:

@@ -18,6 +18,7 @@ from .arrays.layout import dense_order
 from .arrays.library import view_of
 from .arrays.namespace import Namespace
 from .ops.product import product_and_sums
+from .ops.running import move_statistics
 from .runtime.plans import Recorder, Unplannable, planned
 
 __all__ = ["CUDA", "kernel"]
@@ -48,6 +49,10 @@ class CUDA(Backend):
         """`function` with plans, see `planned` in `runtime/plans.py`; a shadow keeps none."""
         return function if not self.keeps_plans else planned(self, name, function, twin)
 
+    def planned_method(self, name, function):
+        """``function(self, *arrays)`` with plans."""
+        return self.planned(name, MethodType(function, self), lambda shadow: MethodType(function, shadow))
+
     @functools.cached_property
     def shadow(self):
         """This backend on a machine that records."""
@@ -75,8 +80,11 @@ class CUDA(Backend):
             if grad.dtype != input.dtype or not (grad._c_contiguous and input._c_contiguous):
                 return None
             return product_and_sums(F, grad.reshape(-1, grad.shape[-1]).T, input.reshape(-1, input.shape[-1]))
-        return self.planned("weight_and_bias", MethodType(weight_and_bias, self),
-                            lambda shadow: MethodType(weight_and_bias, shadow))
+        return self.planned_method("weight_and_bias", weight_and_bias)
+
+    @functools.cached_property
+    def move_statistics(self):
+        return self.planned_method("move_statistics", move_statistics)
 
     # -- what differs between array modules --------------------------------------------------------------------
     def scale_all(self, arrays, factor, check=False):
@@ -144,7 +152,7 @@ class Shadow(CUDA):
     keeps_plans = False
 
     def __init__(self, F):
-        self.machine, self.device, self.plans = Recorder(F.machine), F.device, {}
+        self.machine, self.device, self.plans, self.stands_for = Recorder(F.machine), F.device, {}, F
         self.ndarray = type("Array", (F.ndarray,), {"backend": self, "__module__": __name__})
         Backend.__init__(self, F.device, Namespace(self), F.kernels)
 

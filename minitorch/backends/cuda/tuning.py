@@ -36,6 +36,8 @@ PARAMETERS = {
     "rows.long_threads": Parameter("ops.rows", "LONG_THREADS", (256, 512, 1024), "16384$|cross_entropy"),
     "product.stages": Parameter("ops.product", "STAGES", (3, 4, 5), "matmul.*(tf32|float16)"),
     "product.shortest_split": Parameter("ops.product", "SHORTEST_SPLIT", (128, 256, 512), "matmul 512"),
+    "product.cluster": Parameter("ops.hopper", "CLUSTER", (1, 2), "matmul.*(tf32|float16)"),
+    "product.stagger": Parameter("ops.hopper", "STAGGER", (0, 1), "matmul.*(tf32|float16)"),
     "reduce.blocks": Parameter("arrays.reduce", "ENOUGH_BLOCKS", (512, 1024, 2048), "sum"),
     "reduce.segment": Parameter("arrays.reduce", "SEGMENT", (2048, 4096, 8192), "sum of 64M|sums, 4096"),
     "optimiser.chunk": Parameter("arrays.foreach", "CHUNK", (8192, 16384, 32768, 65536), "AdamW"),

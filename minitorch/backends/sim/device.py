@@ -79,7 +79,7 @@ class RawLaunch(ctypes.Structure):
     _fields_ += [("variables", ctypes.c_void_p)]
     _fields_ += [(name, ctypes.c_uint32) for name in ("granule", "partial_sync", "flush", "registers", "order", "seed",
                                                 "checks")]
-    _fields_ += [("time_limit", ctypes.c_double)]
+    _fields_ += [("time_limit", ctypes.c_double), ("cluster", ctypes.c_uint32 * 3)]
 
 
 @functools.cache
@@ -180,12 +180,13 @@ def locate(pointer):
 MAGIC = 0x544D415053494D
 
 
-def tensor_map(pointer, itemsize, shape, strides, box, swizzle=128):
+def tensor_map(pointer, itemsize, shape, strides, box, swizzle=128, tf32=False):
     """128 bytes that a kernel takes as its `const __grid_constant__ CUtensorMap` parameter on the simulator.
 
     The twin of `cuTensorMapEncodeTiled`, with its checks. `shape`, `box`: elements of 1 to 5 dimensions, innermost
-    first; `strides`: bytes, of all dimensions but the innermost; `swizzle`: 0, 32, 64 or 128 bytes. Elements outside
-    the array read as zero. BadLaunch for what the driver refuses.
+    first; `strides`: bytes, of all dimensions but the innermost; `swizzle`: 0, 32, 64 or 128 bytes; `tf32`: float32 is
+    rounded to TF32 on its way to shared memory (data type TFLOAT32). Elements outside the array read as zero. BadLaunch
+    for what the driver refuses.
     """
     rank = len(shape)
     mode = {0: 0, 32: 1, 64: 2, 128: 3}.get(swizzle)
@@ -202,7 +203,8 @@ def tensor_map(pointer, itemsize, shape, strides, box, swizzle=128):
     need(all(1 <= b <= 256 for b in box), f"box sizes must be 1 to 256, got {box}")
     need(box[0] * itemsize % 16 == 0, f"the innermost box size must be a multiple of 16 bytes, is {box[0] * itemsize}")
     need(not swizzle or box[0] * itemsize <= swizzle, f"the innermost box size must fit the swizzle of {swizzle} bytes")
+    need(not tf32 or itemsize == 4, f"TF32 are elements of 4 bytes, not {itemsize}")
     fill = 5 - rank
-    raw = struct.pack("<QQiiii5Q4Q5i", MAGIC, pointer, itemsize, rank, mode, 0, *shape, *[1] * fill, *strides,
+    raw = struct.pack("<QQiiii5Q4Q5i", MAGIC, pointer, itemsize, rank, mode, tf32, *shape, *[1] * fill, *strides,
                       *[0] * (4 - len(strides)), *box, *[1] * fill)
     return np.frombuffer(raw.ljust(128, b"\0"), np.dtype("V128")).reshape(())[()].tobytes()

@@ -16,6 +16,7 @@ from .traces import Trace
 
 MAX_THREADS, MAX_SHARED = 1024, 227 << 10     # of a block; shared memory of sm_90
 REGISTERS = 64 << 10                          # of a multiprocessor
+MAX_CLUSTER = 8                               # blocks, of every device that has clusters
 MAX_GRID, MAX_BLOCK = (2 ** 31 - 1, 65535, 65535), (1024, 1024, 64)
 
 
@@ -63,6 +64,7 @@ class Module:
         raw.registers = registers_of_a_thread(described, math.prod(block))
         raw.order, raw.seed = settings.order_number(), settings.seed & 0xFFFFFFFF
         raw.checks, raw.time_limit = settings.check_bits(), settings.time_limit
+        raw.cluster[:] = described.cluster
         found = (RawFinding * 12)()
         library = runtime()
         recorder = recording()
@@ -72,7 +74,8 @@ class Module:
         self._print()
         recorder.end(library, self.program, entry)
         if count:
-            self._raise(entry, grid, block, shared, [reports.finding_of(self.program, found[i]) for i in range(count)])
+            findings = [reports.finding_of(self.program, found[i], entry) for i in range(count)]
+            self._raise(entry, grid, block, shared, findings)
 
     def _check(self, entry, grid, block, shared, max_shared):
         if entry not in self.entries:
@@ -89,6 +92,10 @@ class Module:
              f"a block has 1 to {MAX_THREADS} threads, at most {MAX_BLOCK} along each axis; this one has {threads}")
         need(all(1 <= n <= most for n, most in zip(grid, MAX_GRID)),
              f"a grid has 1 to {MAX_GRID} blocks along its axes")
+        need(math.prod(described.cluster) <= MAX_CLUSTER,
+             f"a cluster has at most {MAX_CLUSTER} blocks, __cluster_dims__ says {tuple(described.cluster)}")
+        need(all(n % max(1, c) == 0 for n, c in zip(grid, described.cluster)),
+             f"the grid is no multiple of __cluster_dims__, {tuple(described.cluster)}, along each axis")
         need(not described.max_threads or threads <= described.max_threads,
              f"{threads} threads, but __launch_bounds__ allows {described.max_threads}")
         need(0 <= shared <= limit, f"{shared} bytes of dynamic shared memory, the limit is {limit}")

@@ -19,9 +19,7 @@ def space(i):
     """The state space an access names; "generic" if none."""
     for part in i.parts[1:]:
         if part.split("::")[0] in ("global", "shared", "local", "param", "const"):
-            if part == "shared::cluster" and i.parts[0] in ("ld", "st", "atom", "red"):
-                raise Unsupported(f"{i.opcode}: memory of other blocks of a cluster")
-            return part.split("::")[0]
+            return part if part == "shared::cluster" else part.split("::")[0]
     return "generic"
 
 
@@ -73,12 +71,23 @@ def ld(w, i):
 
 @emits("st")
 def st(w, i):
+    if "async" in i.parts:
+        return store_async(w, i)
     type, count = i.parts[-1], vector(i)
     size = SIZES[type] * count
     how = STORE | is_atomic(i)
     values = ", ".join(w.read(value, type) for value in as_list(i.operands[1]))
     return block(f"char* A = {w.address(i.operands[0], space(i))};", f"{c_name(type)} v[{count}] = {{{values}}};",
                  release(i), check(w, i, size, how, "v"), copy("A", "v", size))
+
+
+def store_async(w, i):
+    """st.async: a store into a block of the cluster, of which an mbarrier there tells."""
+    to, values, mbarrier = i.operands
+    type, count = i.parts[-1], vector(i)
+    values = ", ".join(w.read(value, type) for value in as_list(values))
+    run = call("sim_store_async", w.window(to), "v", SIZES[type] * count, w.window(mbarrier), w.site())
+    return block(f"{c_name(type)} v[{count}] = {{{values}}};", run + ";")
 
 
 def release(i):
@@ -131,7 +140,10 @@ def atom(w, i):
 def cvta(w, i):
     type, (to, address) = i.parts[-1], i.operands
     value = w.read(address, type)
-    if any(part.startswith("shared") for part in i.parts):
+    if "shared::cluster" in i.parts:
+        value = call("sim_cluster_window", f"(void*){value}", w.site()) if "to" in i.parts else \
+            call("(u64)sim_cluster_address", f"(u32){value}", w.site())
+    elif any(part.startswith("shared") for part in i.parts):
         value = f"({value} {'-' if 'to' in i.parts else '+'} (u64)sim_shared)"
     return w.write(to, type, value)
 
@@ -139,6 +151,9 @@ def cvta(w, i):
 @emits("isspacep")
 def isspacep(w, i):
     where = i.parts[1].split("::")[0]
+    if i.parts[1] == "shared::cluster":
+        inside = call("sim_in_cluster", f"(void*){w.read(i.operands[1], 'u64')}")
+        return w.write(i.operands[0], "pred", inside)
     if where not in ("shared", "global"):
         raise Unsupported(w.message(f"instruction {i.opcode}"))
     inside = "<" if where == "shared" else ">="
@@ -212,9 +227,33 @@ def fence(w, i):
     return "sim_fence();" if "cta" not in i.parts else ";"
 
 
-@emits("mapa", "getctarank")
-def cluster(w, i):
-    raise Unsupported(w.message(f"{i.opcode}: thread block clusters are not simulated"))
+# ---- clusters -------------------------------------------------------------------------------------------------------
+
+def in_window(w, i, operand):
+    """C++ for an operand, of shared memory of a cluster or a generic address of it, as an address of its window."""
+    value = w.read(operand, i.parts[-1])
+    return value if "shared::cluster" in i.parts else call("sim_cluster_window", f"(void*){value}", w.site())
+
+
+@emits("mapa")
+def mapa(w, i):
+    to, address, rank = i.operands
+    value = call("sim_mapa", in_window(w, i, address), w.read(rank, "u32"), w.site())
+    if "shared::cluster" not in i.parts:
+        value = call("(u64)sim_cluster_address", value, w.site())
+    return w.write(to, i.parts[-1], value)
+
+
+@emits("getctarank")
+def getctarank(w, i):
+    rank = call("sim_cluster_rank", in_window(w, i, i.operands[1]))
+    return w.write(i.operands[0], "u32", rank)
+
+
+def barrier_cluster(w, i):
+    if "arrive" in i.parts:
+        return call("sim_cluster_arrive", boolean("relaxed" not in i.parts), w.site()) + ";"
+    return call("sim_cluster_wait", w.site()) + ";"
 
 
 # ---- barriers and warp operations -----------------------------------------------------------------------------------
@@ -223,7 +262,7 @@ def cluster(w, i):
 def bar(w, i):
     operands = i.operands
     if "cluster" in i.parts:
-        raise Unsupported(w.message(f"{i.opcode}: thread block clusters are not simulated"))
+        return barrier_cluster(w, i)
     if "warp" in i.parts:
         return call("sim_warp_barrier", w.read(operands[0], "u32"), w.site()) + ";"
     if "red" in i.parts:

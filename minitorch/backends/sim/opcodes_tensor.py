@@ -130,7 +130,7 @@ def coordinates(w, operand):
     return f"(void*)({w.read(base, 'u64')} + {offset})", ", ".join(w.read(x, "s32") for x in at), len(at)
 
 
-BULK_ELSEWHERE = ("multicast", "im2col", "cta_group", "tile::")
+BULK_ELSEWHERE = ("im2col", "cta_group", "tile::")
 
 
 def bulk(w, i):
@@ -147,15 +147,19 @@ def bulk(w, i):
     to, source, *rest = i.operands
     spaces = [part.split("::")[0] for part in parts if part.split("::")[0] in ("shared", "global")]
     to_shared = spaces[0] == "shared"
+    multicast = "multicast::cluster" in parts
     if "tensor" not in parts:
         size = w.read(rest[0], "u32")
         if to_shared:
-            places = w.shared_offset(to), w.address(source, "global"), size, w.shared_offset(rest[1])
-            return call("sim_bulk_load", *places, site) + ";"
+            inside = "shared" in spaces[1:]
+            places = w.window(to), w.address(source, spaces[1]), size, w.window(rest[1])
+            blocks = w.read(rest[2], "u16") if multicast else 0
+            return call("sim_bulk_load", *places, blocks, boolean(inside), site) + ";"
         return call("sim_bulk_store", w.address(to, "global"), w.shared_offset(source), size, site) + ";"
     map, at, rank = coordinates(w, source if to_shared else to)
     if to_shared:
-        run = call("sim_tensor_load", w.shared_offset(to), map, w.shared_offset(rest[0]), rank, "at", site)
+        blocks = w.read(rest[1], "u16") if multicast else 0
+        run = call("sim_tensor_load", w.window(to), map, w.window(rest[0]), rank, "at", blocks, site)
     else:
         if "reduce" in parts and "add" not in parts:
             raise unsupported(w, i)
@@ -170,9 +174,7 @@ def mbarrier(w, i):
     kind, site = i.parts[1], w.site()
     has_result = not i.operands[0].startswith("[")
     result, (address, *rest) = (i.operands[0], i.operands[1:]) if has_result else ("_", i.operands)
-    if "shared::cluster" in i.parts and kind != "init":
-        raise Unsupported(w.message(f"{i.opcode}: thread block clusters are not simulated"))
-    offset = w.shared_offset(address)
+    offset, wide = w.window(address), boolean("cluster" in i.parts)
     if kind == "init":
         return call("sim_mbarrier_init", offset, w.read(rest[0], "u32"), site) + ";"
     if kind == "inval":
@@ -184,10 +186,10 @@ def mbarrier(w, i):
         number = w.read(rest[0], "u32") if rest else "1"
         arrivals, expected = ("1", number) if "expect_tx" in i.parts else (number, "0")
         drops = boolean(kind == "arrive_drop")
-        return w.write(result, "b64", call("sim_mbarrier_arrive", offset, arrivals, expected, drops, site))
+        return w.write(result, "b64", call("sim_mbarrier_arrive", offset, arrivals, expected, drops, wide, site))
     if kind in ("test_wait", "try_wait"):
         parity = "parity" in i.parts
         phase = w.read(rest[0], "u32" if parity else "u64")
-        wait = call("sim_mbarrier_wait", offset, phase, boolean(parity), site)
+        wait = call("sim_mbarrier_wait", offset, phase, boolean(parity), wide, site)
         return w.write(result, "pred", wait)
     raise unsupported(w, i)

@@ -9,8 +9,8 @@ from .errors import KINDS
 SOURCES: dict[str, str] = {}       # file name -> text, for sources that are not files on this machine
 
 
-def source_line(file, line):
-    """The text of a line of a source file, or "" where the file cannot be found."""
+def source_text(file):
+    """The text of a source file, or "" where it cannot be found."""
     text = SOURCES.get(file) or SOURCES.get(os.path.basename(file))
     if text is None:
         here = os.path.join(os.path.dirname(os.path.dirname(__file__)), "kernels", os.path.basename(file))
@@ -19,7 +19,12 @@ def source_line(file, line):
                 with open(candidate, encoding="utf-8", errors="replace") as opened:
                     text = opened.read()
                 break
-    lines = (text or "").splitlines()
+    return text or ""
+
+
+def source_line(file, line):
+    """The text of a line of a source file, or "" where the file cannot be found."""
+    lines = source_text(file).splitlines()
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
@@ -76,10 +81,21 @@ class Finding:
         return f"{self.message}\n  at {self.site}, block {self.block}, thread {self.thread}{self.site.quote()}"
 
 
-def finding_of(program, raw):
-    """The `Finding` of a record of the runtime, in which "{12}" stands for site 12."""
+def finding_of(program, raw, entry):
+    """The `Finding` of a record of the runtime, in which "{12}" stands for site 12, "{p2}" for parameter 2."""
     message = re.sub(r"\{(\d+)\}", lambda m: str(site_of(program, int(m[1]))), raw.text.decode("utf-8", "replace"))
+    message = re.sub(r"\{p(\d+)\}", lambda m: f" ({parameter_name(program, entry, int(m[1]))})", message)
     return Finding(KINDS[raw.kind], message, site_of(program, raw.site), tuple(raw.block), tuple(raw.thread))
+
+
+def parameter_name(program, entry, number):
+    """What the source of a kernel calls a parameter: "`input`"; its number where the source cannot be read."""
+    for file in program.files.values():
+        head = re.search(rf"__global__[^;{{}}]*?\b{entry}\s*\(([^)]*)\)", source_text(file))
+        names = [re.findall(r"\w+", parameter) for parameter in head[1].split(",")] if head else []
+        if number < len(names) and names[number]:
+            return f"`{names[number][-1]}`"
+    return f"parameter {number}"
 
 
 @dataclass

@@ -13,7 +13,7 @@ from . import opcodes_memory, opcodes_tensor, ptx  # noqa: F401  (they fill the 
 from .errors import Unsupported
 from .flow import Indices, accumulators, is_move, sources
 from .names import C_TYPES, split_address, symbol
-from .opcodes import EMITTERS
+from .opcodes import EMITTERS, call
 from .ptx import SIZES, Instruction, Label, Registers, Variable
 
 SHARED_GAP = 128               # bytes between shared variables, so that running over the end of one is noticed
@@ -24,10 +24,12 @@ SPECIAL = {"%laneid": "self.lane", "%warpid": "self.warp", "WARP_SZ": "32u", "%s
            "%lanemask_eq": "(1u << self.lane)", "%lanemask_lt": "((1u << self.lane) - 1)",
            "%lanemask_le": "(2u * (1u << self.lane) - 1)", "%lanemask_gt": "~(2u * (1u << self.lane) - 1)",
            "%lanemask_ge": "~((1u << self.lane) - 1)", "%dynamic_smem_size": "sim_grid.dynamic_shared",
-           "%total_smem_size": "(sim_grid.static_shared + sim_grid.dynamic_shared)"}
+           "%total_smem_size": "(sim_grid.static_shared + sim_grid.dynamic_shared)",
+           "%cluster_ctarank": "sim_grid.cluster_ctarank", "%cluster_nctarank": "sim_grid.cluster_nctarank",
+           "%is_explicit_cluster": "sim_grid.is_cluster"}
 for _i, _axis in enumerate("xyz"):
     SPECIAL[f"%tid.{_axis}"] = f"self.tid[{_i}]"
-    for _name in ("ntid", "ctaid", "nctaid"):
+    for _name in ("ntid", "ctaid", "nctaid", "cluster_ctaid", "cluster_nctaid", "clusterid", "nclusterid"):
         SPECIAL[f"%{_name}.{_axis}"] = f"sim_grid.{_name}[{_i}]"
 
 
@@ -48,6 +50,7 @@ class Entry:
     registers: int = 0                      # limit of .maxnreg, or 0
     min_blocks: int = 1                     # of .minnctapersm
     sets_registers: bool = False            # whether it has setmaxnreg
+    cluster: tuple = (0, 0, 0)              # blocks of a cluster along each axis; zeros where it knows of none
 
 
 @dataclass
@@ -156,18 +159,20 @@ class Writer:
 
     def describe_entry(self):
         function = self.function
-        if "cluster" in function.directives:
-            raise Unsupported(f"{function.name}: thread block clusters (__cluster_dims__) are not simulated")
+        if "cluster" in function.directives and int(re.sub(r"\D", "", self.program.target) or 90) < 90:
+            raise Unsupported(f"{function.name}: clusters are of sm_90 and newer, this is {self.program.target}")
         every = [i for f in self.called for i in f.body if isinstance(i, Instruction)]
         sizes = [4] + [SIZES.get(i.parts[-1], 4) for i in every if i.parts[0] in ("ld", "st", "atom", "red", "ldu")]
-        partial = any(i.parts[0] == "mbarrier" or (i.parts[0] in ("bar", "barrier") and "warp" not in i.parts and
-                      ("arrive" in i.parts or len(i.operands) > 1 + 2 * ("red" in i.parts))) for i in every)
+        partial = any(i.parts[0] == "mbarrier" or i.parts[0] in ("bar", "barrier") and
+                      not {"warp", "cluster"} & {*i.parts} and
+                      ("arrive" in i.parts or len(i.operands) > 1 + 2 * ("red" in i.parts)) for i in every)
         parameters = [(SIZES[v.type] * v.length, v.align) for v in function.parameters]
         variables = [(name, begin, begin + size) for name, (begin, size) in self.shared.items() if size is not None]
         self.program.entries[function.name] = Entry(
             function.name, "K_" + symbol(function.name), parameters, function.max_threads, self.static_shared,
             variables, min(sizes), partial, self.flush_all, self.dynamic, directive(function, "maxnreg", 0),
-            directive(function, "minnctapersm", 1), any(i.parts[0] == "setmaxnreg" for i in every))
+            directive(function, "minnctapersm", 1), any(i.parts[0] == "setmaxnreg" for i in every),
+            cluster_of(function, every))
 
     def place_shared(self, shared, all_alike):
         """Give each shared variable that the function uses its offset; the dynamic part comes last."""
@@ -336,6 +341,8 @@ class Writer:
         memory = self.local_name(base)
         if memory:
             return f"({memory} + ({offset}))"
+        if space == "shared::cluster":
+            return call("sim_cluster_address", self.window(operand), self.site())
         if space.startswith("shared"):
             register = self.register(base)
             value = convert(register[1], register[0], "u64") if register else self.read(base, "u32")
@@ -347,6 +354,12 @@ class Writer:
     def shared_offset(self, operand):
         """C++ of type u32: the offset in shared memory that an operand like "[%r4+8]" means."""
         return f"(u32)({self.address(operand, 'shared')} - sim_shared)"
+
+    def window(self, operand):
+        """C++ of type u32: the address in the window of shared memory of a cluster that "[%r4+8]" means."""
+        base, offset = split_address(operand)
+        register = self.register(base)
+        return f"(u32)({convert(register[1], register[0], 'u64') if register else self.read(base, 'u32')} + {offset})"
 
     def site(self):
         """The number of the present instruction's place, for what the runtime may have to say of it."""
@@ -457,6 +470,19 @@ def called_functions(module, function):
 def directive(function, name, default):
     """The number that a directive such as ``.maxnreg 128`` gives a function."""
     return int(ptx.find(rf"\.{name}\s+(\d+)", function.directives, str(default)))
+
+
+def cluster_of(function, instructions):
+    """The blocks of a cluster along each axis: by `__cluster_dims__`, or one where only instructions speak of it."""
+    dims = re.search(r"\.reqnctapercluster\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", function.directives)
+    if dims:
+        return tuple(int(n or 1) for n in dims.groups())
+    if re.search(r"\.(explicitcluster|maxclusterrank)", function.directives):
+        raise Unsupported(f"{function.name}: the launch says how large clusters are; write __cluster_dims__")
+    speaks = any(i.parts[0] in ("mapa", "getctarank") or i.parts[:2] == ["barrier", "cluster"] or
+                 i.parts[0] in ("ld", "st", "atom", "red", "cvta") and "shared::cluster" in i.parts
+                 for i in instructions)
+    return (1, 1, 1) if speaks else (0, 0, 0)
 
 
 COMPUTES = {"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin", "cos", "min", "max",

@@ -29,7 +29,7 @@ def product_mismatch(a, b):
 
 def linear_mismatch(a, b):
     """The error text for ``a @ b.T``."""
-    text = mismatch_text(a, b[::-1])
+    text = mismatch_text(a, b[::-1], "linear")
     if len(a) < 2 or len(b) < 2:
         return text
     if a[-1] == b[-1]:
@@ -38,10 +38,10 @@ def linear_mismatch(a, b):
                       f"  the layer takes {b[-1]} features, the input has {a[-1]} in its last dimension"])
 
 
-def mismatch_text(a, b):
+def mismatch_text(a, b, name="matmul"):
     """PyTorch's words for two shapes that cannot be multiplied."""
     if not a or not b:
-        return f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D"
+        return f"both arguments to {name} need to be at least 1D, but they are {len(a)}D and {len(b)}D"
     if len(a) == 1 and len(b) == 1:
         return (f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of "
                 f"elements")

@@ -10,6 +10,7 @@ Each reference is a sum over the kernel positions: the slice of the input at a p
 windows, is multiplied by the weight's matrix (outputs by channels) of that position.
 """
 
+import functools
 from typing import NamedTuple
 
 from ...core.registry import NAMES
@@ -171,13 +172,18 @@ def conv_nd(n):
 
 def fits(x, w, b, geometry):
     """True for a batched input, weight and bias (raw arrays) of one dtype whose sizes go with the geometry."""
+    return (x.dtype == w.dtype and (b is None or b.dtype == x.dtype and b.shape == w.shape[:1])
+            and sizes_fit(x.shape, w.shape, geometry))
+
+
+@functools.lru_cache(maxsize=1024)
+def sizes_fit(x, w, geometry):
+    """True for shapes of a batched input and a weight that go with the geometry."""
     stride, padding, dilation, groups = geometry
-    return (x.ndim == w.ndim == len(stride) + 2 and x.dtype == w.dtype and groups > 0
+    return (len(x) == len(w) == len(stride) + 2 and groups > 0
             and min(stride) > 0 and min(dilation) > 0 and min(padding) >= 0
-            and (b is None or b.dtype == x.dtype and b.shape == w.shape[:1])
-            and w.shape[0] >= groups and not w.shape[0] % groups and x.shape[1] == w.shape[1] * groups
-            and all([size + 2 * p > d * (k - 1)
-                     for size, k, p, d in zip(x.shape[2:], w.shape[2:], padding, dilation)]))
+            and w[0] >= groups and not w[0] % groups and x[1] == w[1] * groups
+            and all([size + 2 * p > d * (k - 1) for size, k, p, d in zip(x[2:], w[2:], padding, dilation)]))
 
 
 def checked_convolution(n, input, weight, bias, stride, padding, dilation, groups):

@@ -4,9 +4,9 @@ layer_norm and rms_norm standardise each row, batch_norm each channel of a batch
 instance_norm each channel of each sample. See `standardize` for the mathematics.
 """
 
-from ...core.arrays import is_half
+from ...core.arrays import counted, is_half
 from ...core.dtypes import float32, promote_types
-from ...core.graph import bump_version
+from ...core.graph import bump_version, bump_versions, calling_line
 from ...core.op import Other
 from ...core.tensor import wrap
 from ...host.type_info import finfo
@@ -204,18 +204,28 @@ def batch_norm_inference(F, input, weight=None, bias=None, mean: Other = None, r
     return out
 
 
-def update_running(running, value, momentum, name):
-    """``running = (1 - momentum) * running + momentum * value``, in place."""
-    if running is not None:
-        if getattr(value, "backend", running.backend) is not running.backend:
+def update_running(running_mean, running_var, mean, var, n, momentum, name):
+    """``running = (1 - momentum) * running + momentum * value``, in place, for both statistics, either of which may be
+    None; the variance of `n` elements is divided by ``n - 1``. By the function of the device that does both at once,
+    where it has one: of two arrays, two arrays and the two factors; it returns False where it does not."""
+    given = [x for x in (running_mean, running_var) if x is not None]
+    for running in given:
+        if getattr(mean, "backend", running.backend) is not running.backend:
             raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which "
                                "will be updated in place, were not batched.\nIf you are using modules and do not need "
                                "eval mode, please set `track_running_stats` to be False, or replace_all_batch_norm_"
                                "modules_(model), or use a GroupNorm.")
-        momentum = float(momentum)                         # a NumPy float64 would make the products float64
-        running.array *= 1 - momentum
-        running.array += (momentum * value).astype(running.array.dtype, copy=False)
-        bump_version(running, name)
+    momentum, unbiased = float(momentum), n / (n - 1)      # a NumPy float64 would make the products float64
+    move = given[0].backend.move_statistics if given and given[0].backend.ndarray is mean.__class__ else None
+    if move is None or not move(*[x if x is None else x.array for x in (running_mean, running_var)], mean, var,
+                                momentum, momentum * unbiased):
+        for running, value in ((running_mean, mean), (running_var, var)):
+            if running is not None:
+                value = value if running is running_mean else value * unbiased
+                running.array *= 1 - momentum
+                running.array += (momentum * value).astype(running.array.dtype, copy=False)
+    if given:
+        bump_versions([counted(x.array) for x in given], name, calling_line())
 
 
 def count_batch(counter):
@@ -246,8 +256,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         return with_running(input, running_mean, running_var, weight, bias, eps)
     out, mean, var = in_own_type(_batch_norm, input, weight, bias, batch_dims(x.ndim), eps)
     n = x.size // x.shape[1]
-    update_running(running_mean, mean.array, momentum, "batch_norm")
-    update_running(running_var, var.array * (n / (n - 1)), momentum, "batch_norm")
+    update_running(running_mean, running_var, mean.array, var.array, n, momentum, "batch_norm")
     return out
 
 
@@ -271,8 +280,10 @@ def check_channels(name, input, running_mean, running_var, weight, bias):
     if input.array.ndim < 2:
         raise RuntimeError(f"{name} expects (N, C) or (N, C, *), got an input of shape {list(input.shape)}")
     c = input.array.shape[1]
-    for what, x in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+    for x in (running_mean, running_var, weight, bias):
         if x is not None and x.array.size != c:
+            what = next(name for name, y in (("running_mean", running_mean), ("running_var", running_var),
+                                             ("weight", weight), ("bias", bias)) if y is x)
             raise RuntimeError(f"{what} should contain {c} elements not {x.array.size}: one for each channel")
 
 
@@ -374,8 +385,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if running_mean is not None or running_var is not None:
         x = input.array.astype("float32") if is_half(input.array.dtype) else input.array
         mean, var = [input.backend.mean(v, dim=0) for v in input.backend.row_moments(x.reshape(*shape[:2], n))]
-        update_running(running_mean, mean, momentum, "instance_norm")
-        update_running(running_var, var * (n / (n - 1)), momentum, "instance_norm")
+        update_running(running_mean, running_var, mean, var, n, momentum, "instance_norm")
     return by_group(input.contiguous(), weight, bias, shape[1], eps)     # and so is the result
 
 

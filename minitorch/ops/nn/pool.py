@@ -5,6 +5,7 @@ The inverse of max pooling is in `unpool.py`.
 Indices of maxima are computed when they are asked for, not in the common forward pass.
 """
 
+import functools
 from math import prod
 from typing import NamedTuple
 
@@ -232,6 +233,12 @@ def windows_of(name, n, input, kernel_size, stride, padding, dilation=1, ceil_mo
     kernel = as_tuple(kernel_size, n, "kernel_size", name)
     stride = kernel if stride is None or stride == () or stride == [] else as_tuple(stride, n, "stride", name)
     padding, dilation = as_tuple(padding, n, "padding", name), as_tuple(dilation, n, "dilation", name)
+    return checked_windows(name, n, input.array.shape, kernel, stride, padding, dilation, bool(ceil_mode))
+
+
+@functools.lru_cache(maxsize=1024)
+def checked_windows(name, n, shape, kernel, stride, padding, dilation, ceil_mode):
+    """The `Pooling` for an input of `shape`; the same ones are asked for in every step of a program."""
     for what, values in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
         if min(values) < 1:
             raise RuntimeError(f"{name}: {what} must be greater than zero, but got {list(values)}")
@@ -241,24 +248,24 @@ def windows_of(name, n, input, kernel_size, stride, padding, dilation=1, ceil_mo
         if p > reach(k, d) // 2:
             raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got pad={p}, "
                                f"kernel_size={k} and dilation={d}")
-    check_rank(name, n, input)
+    check_rank(name, n, shape)
     out = []
-    for size, k, s, p, d in zip(input.shape[input.ndim - n:], kernel, stride, padding, dilation):
+    for size, k, s, p, d in zip(shape[len(shape) - n:], kernel, stride, padding, dilation):
         count = (size + 2 * p - reach(k, d) + (s - 1 if ceil_mode else 0)) // s + 1
         if ceil_mode and (count - 1) * s >= size + p:      # the last window must begin inside
             count -= 1
         out.append(count)
     if min(out) < 1:
-        raise RuntimeError(f"{name}: given input size {tuple(input.shape)} and kernel_size {kernel}, the calculated "
+        raise RuntimeError(f"{name}: given input size {shape} and kernel_size {kernel}, the calculated "
                            f"output size {tuple(out)} is too small")
     return Pooling(kernel, stride, padding, dilation, tuple(out))
 
 
-def check_rank(name, n, input):
+def check_rank(name, n, shape):
     """The input must be (C, *size) or (N, C, *size); only N may be 0."""
-    if input.ndim not in (n + 1, n + 2) or 0 in input.shape[input.ndim - n - 1:]:
+    if len(shape) not in (n + 1, n + 2) or 0 in shape[len(shape) - n - 1:]:
         raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size "
-                           f"for input, but got: {list(input.shape)}")
+                           f"for input, but got: {list(shape)}")
 
 
 # ---- sliding windows: the public functions -----------------------------------------------------------------
@@ -356,7 +363,7 @@ def adaptive_size(name, n, input, output_size):
     """The output size of an adaptive pooling, None standing for the input's."""
     if n > 1 and input.ndim < n + 1:
         raise ValueError(f"Input dimension should be at least {n + 1}, got {input.ndim}")
-    check_rank(name, n, input)
+    check_rank(name, n, input.array.shape)
     if output_size is None:
         raise TypeError(f"{name}(): argument 'output_size' (position 2) must be int or tuple of ints, not NoneType")
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n

@@ -4,6 +4,8 @@
 is symmetric, ``J a = r (a - mean(a) - y mean(a y))``. Not `centred` (as in RMSNorm), the mean is left out of both.
 """
 
+import functools
+
 from ...core.op import Other
 from ..define import op
 from ..shapes.shape import count
@@ -24,6 +26,7 @@ def share(shape, dims):
     return 1 / max(count_over(shape, dims), 1)
 
 
+@functools.cache
 def batch_dims(ndim):
     """All dimensions but that of the channels."""
     return (0, *range(2, ndim))

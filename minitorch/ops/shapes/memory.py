@@ -8,7 +8,7 @@ from ...core.device import host
 from ...core.registry import OPS
 from ...core.storage import channels_last, channels_last_3d
 from ...core.tensor import wrap
-from ...host.data import mapped_file, may_overlap
+from ...host.data import is_same_start, mapped_file, may_overlap
 from ..define import method
 from ..layouts import is_channels_last
 
@@ -225,11 +225,6 @@ def is_same_memory(a, b):
     """Whether two arrays look at the same elements in the same order, so that copying one to the other does nothing."""
     return a is b or (may_overlap(a, b) and owner(a) is owner(b) and a.dtype == b.dtype and is_same_start(a, b) and (
         a.shape == b.shape and a.strides == b.strides or steps(a) == steps(b)))
-
-
-def is_same_start(a, b):
-    """Whether two arrays of one dtype that may overlap begin at the same element; an address takes NumPy a while."""
-    return a.size == b.size == 1 and a.itemsize == a.dtype.alignment or pointer(a) == pointer(b)
 
 
 def steps(array):

@@ -8,6 +8,7 @@ and the methods. Each device has a subclass of its own (`array_type`), so that t
 import cupy
 import numpy as np
 
+from ....core.arrays import owner
 from . import library
 from .layout import nocopy_strides
 
@@ -26,13 +27,21 @@ BASIC = (int, slice, type(None), type(Ellipsis))
 
 
 class Array(cupy.ndarray):
-    """An array on a device. `backend`, an attribute of each subclass, is that device's `CUDA` backend."""
+    """An array on a device. `backend`, an attribute of each subclass, is that device's `CUDA` backend.
 
+    `kind` stands for its shape, dtype, strides and alignment in the keys of plans (`runtime/plans.py`), once a planned
+    call has met it: from then on nothing may change these.
+    """
+
+    __slots__ = ("kind",)
     backend = None
+    obj = None                                             # of ``x.data``: the array that owns the memory
     __hash__ = object.__hash__
 
     # -- NumPy's protocols -----------------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if any(wraps(x) for x in inputs):
+            return NotImplemented                          # its own `__array_ufunc__` comes next
         found = getattr(self.backend.xp, ufunc.__name__)
         if method != "__call__":
             found = getattr(found, method)
@@ -120,6 +129,12 @@ class Array(cupy.ndarray):
     def copy(self, order="C"):
         """A copy with memory of its own."""
         return self.backend.xp.astype(self, self.dtype, order)
+
+    def laid_aside(self):
+        """The same elements of the same memory, whose writes are counted apart: see `minitorch.autograd.aside`."""
+        twin = type(self)(self.shape, self.dtype, self.data, self.strides)
+        twin.obj = owner(self)
+        return twin
 
     def __copy__(self):
         return self.copy()
@@ -257,6 +272,11 @@ def answers(other):
     return isinstance(other, (cupy.ndarray, np.ndarray, np.generic, int, float, complex))
 
 
+def wraps(other):
+    """True for an array that wraps others, of a trace or a batch, and answers for them."""
+    return hasattr(type(other), "__array_ufunc__") and not isinstance(other, (cupy.ndarray, np.ndarray, np.generic))
+
+
 def forward(name):
     def operator(self, other):
         return getattr(self.backend.xp, name)(self, other) if answers(other) else NotImplemented
@@ -271,7 +291,9 @@ def reflected(name):
 
 def in_place(name):
     def operator(self, other):
-        return getattr(self.backend.xp, name)(self, other, out=self) if answers(other) else NotImplemented
+        if answers(other):
+            return getattr(self.backend.xp, name)(self, other, out=self)
+        return getattr(np, name)(self, other, out=self) if wraps(other) else NotImplemented
     return operator
 
 

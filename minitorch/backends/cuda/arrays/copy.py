@@ -16,7 +16,7 @@ from .launch import MAPS, UNROLL, map_into, moved, number_bits, raw_copy
 from .layout import MAX_DIMS, collapse, make_layout, plan, sort_dims
 from .namespace import ours
 
-__all__ = ["copyto"]
+__all__ = ["copyto", "round_to_tf32"]
 
 TILES = {1: 64, 2: 64, 4: 64, 8: 32}                      # as in copy.cu: the side of a tile by the size of elements
 THREADS, MOST = 256, 32
@@ -110,7 +110,13 @@ def copy_elements(F, dst, src):
     raw_copy(F, dst, src, bits)
 
 
-def transpose(F, dst, src, bits):
+def round_to_tf32(F, dst, src):
+    """Write float32, rounded to the 10 bits of mantissa that tensor cores take, into an array of the same shape."""
+    if not transpose(F, dst, src, BITS[4], ROUND=1):
+        map_into(F, "tf32", dst, (src,), src.dtype, src.dtype)
+
+
+def transpose(F, dst, src, bits, **constants):
     """By tiles, if the two are contiguous along different dimensions of some length; whether that was so."""
     size = dst.itemsize
     steps = [[s // size for s in x.strides] for x in (dst, src)]
@@ -133,7 +139,7 @@ def transpose(F, dst, src, bits):
     for step in (rows, columns, given[-1], out[along], *out_steps, *in_steps, *begins):
         reach |= step
     TRANSPOSE(F.machine, grid, THREADS, dst, src, rows, columns, given[-1], out[along],
-              make_layout(batch, [out_steps, in_steps]), T=bits, TRANSPOSE=1, VECTOR=reach & -reach)
+              make_layout(batch, [out_steps, in_steps]), T=bits, TRANSPOSE=1, VECTOR=reach & -reach, **constants)
     return True
 
 

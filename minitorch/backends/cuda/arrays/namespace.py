@@ -26,8 +26,8 @@ HOT = ("abs", "absolute", "add", "all", "any", "arange", "argmax", "argmin", "ar
        "tril", "triu", "true_divide", "var", "where", "zeros", "zeros_like")
 
 # Functions that make new arrays by more than one launch of a functor, which has a plan of its own.
-PLANNED = ("all", "any", "amax", "amin", "argmax", "argmin", "astype", "count_nonzero", "dot", "matmul", "max", "mean",
-           "min", "prod", "repeat", "roll", "std", "sum", "tile", "tril", "triu", "var")
+PLANNED = ("all", "any", "amax", "amin", "argmax", "argmin", "argsort", "astype", "count_nonzero", "dot", "matmul",
+           "max", "mean", "min", "prod", "repeat", "roll", "sort", "std", "sum", "tile", "tril", "triu", "var")
 
 # Functions of dtypes and shapes, not of arrays.
 OF_DTYPES = ("can_cast", "dtype", "errstate", "finfo", "iinfo", "issubdtype", "min_scalar_type", "promote_types",

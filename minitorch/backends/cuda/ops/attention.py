@@ -1,8 +1,9 @@
 """Attention without its matrix of weights, forward and backward, for float32 and 16-bit floats.
 
-`attention.cu` has the algorithm. Unsupported calls fall back to the reference, products and softmax by their own
-kernels: float64, heads of more than 128 features, scales that are not positive, devices before compute capability 8.0,
-and batches that do not lie in three regular dimensions.
+`attention.cu` has the algorithm; compute capability 9.0 has a forward kernel of its own (`attention_hopper.py`).
+Unsupported calls fall back to the reference, products and softmax by their own kernels: float64, heads of more than 128
+features, scales that are not positive, devices before compute capability 8.0, and batches that do not lie in three
+regular dimensions.
 """
 
 from math import prod
@@ -13,6 +14,7 @@ import numpy as np
 from ....core.arrays import is_half
 from ..backend import kernel
 from ..runtime.kernel import Kernel
+from . import attention_hopper
 from .product import BATCH_DIMS, OPERAND, batch_strides, capability, collapse, multiprocessors
 from .supported import LARGEST_HEAD, attention_heads
 
@@ -127,6 +129,8 @@ def scaled_dot_product_attention(F, query, key, value, mask=None, *, scale=1.0, 
         return F.reference.scaled_dot_product_attention(query, key, value, mask, scale=scale, causal=causal)
     record, count = found
     how = constants(query, value, mask, causal, query, key, value)
+    if attention_hopper.launch(F, out, logs, query, key, value, record, how):
+        return out, logs
     sizes = Sizes.of(is_half(query.dtype), how["HEAD"], how["MASK"])
     warps = warps_for(F.machine, query.shape[-2], count, sizes.forward)
     FORWARD(F.machine, -(-query.shape[-2] // (warps * sizes.forward)) * count, 32 * warps, out, logs, query, key, value,

@@ -2,8 +2,7 @@
 
 16-bit floats, and float32 as long as `backends.cudnn.allow_tf32` is set, are for tensor cores: see `patches.py`.
 Otherwise `convolve.cu` has one kernel for all three, a product of matrices that gathers one operand from images as it
-is read, and direct ones for groups of few channels; there three dimensions are left to the ops' reference, which
-unfolds windows and multiplies by the kernels of `product.py`.
+is read, and direct ones for groups of few channels.
 """
 
 from math import prod
@@ -19,9 +18,10 @@ from .product import LARGE, MEDIUM, SMALL
 from .supported import convolvable
 
 FORWARD, INPUT, WEIGHT = 0, 1, 2                           # TASK in convolve.cu
-FIELDS = ("images", "groups", "channels", "outputs", "height", "width", "out_height", "out_width", "stride_y",
-          "stride_x", "pad_y", "pad_x", "dilation_y", "dilation_x", "rows", "columns", "depth", "chunk")
-CONVOLUTION = np.dtype([(name, "i4") for name in FIELDS] + [("split_stride", "i8")], align=True)
+COUNTS, TRIPLES = ("groups", "channels", "outputs"), ("size", "out_size", "stride", "padding", "dilation")
+CONVOLUTION = np.dtype([*[(name, "i4") for name in COUNTS], *[(name, "i4", 3) for name in TRIPLES],
+                        *[(name, "i4") for name in ("rows", "columns", "depth", "chunk")], ("split_stride", "i8")],
+                       align=True)
 ARGUMENTS = "U* out, const T* left, const T* images, const T* bias?, Convolution c"
 GEMM = Kernel("convolve.cu", "convolve", ARGUMENTS)
 DIRECT = Kernel("convolve.cu", "convolve_direct", f"{ARGUMENTS}, i64 count")
@@ -32,27 +32,22 @@ FEW = 4                                                    # rows of a group for
 
 
 # ---- the ops -----------------------------------------------------------------------------------------------
-def supported(F, a, b, bias=None, **attrs):
-    """Predicate: what the kernels take, in three dimensions on tensor cores only."""
-    return convolvable(F, a, b, bias) and (a.ndim < 5 or a.size and b.size and on_tensor_cores(F, a.dtype))
-
-
-def is_thin(task, rows, columns, out):
+def is_thin(task, rows, columns):
     """True where a group has too few rows for a product."""
-    return rows < FEW and out.ndim < 5 and (task != WEIGHT or columns < 64)
+    return rows < FEW and (task != WEIGHT or columns < 64)
 
 
-def by_patches(F, task, rows, columns, out):
+def by_patches(F, task, rows, columns, dtype):
     """True where tensor cores do it."""
-    return on_tensor_cores(F, out.dtype) and not is_thin(task, rows, columns, out)
+    return on_tensor_cores(F, dtype) and not is_thin(task, rows, columns)
 
 
-@kernel("convolution", when=supported, halves=True)
+@kernel("convolution", when=convolvable, halves=True)
 def convolution(F, input, weight, bias=None, *, geometry=None):
     size = geometry.out_size(input.shape[2:], weight.shape[2:])
     out = F.empty((input.shape[0], weight.shape[0], *size), input.dtype)
     rows = weight.shape[0] // geometry.groups
-    if out.size and input.size and weight.size and by_patches(F, FORWARD, rows, 0, out):
+    if out.size and input.size and weight.size and by_patches(F, FORWARD, rows, 0, out.dtype):
         patches.forward(F, out, input, weight, bias, geometry)
     elif out.size:
         arrays = [x if x is None else F.xp.ascontiguousarray(x) for x in (weight, input, bias)]
@@ -60,13 +55,13 @@ def convolution(F, input, weight, bias=None, *, geometry=None):
     return out
 
 
-@kernel("convolution_backward_input", when=supported, halves=True)
+@kernel("convolution_backward_input", when=convolvable, halves=True)
 def convolution_backward_input(F, grad, weight, *, geometry, size):
     shape = (grad.shape[0], weight.shape[1] * geometry.groups, *size)
     if not grad.size or not weight.size:
         return F.xp.zeros(shape, grad.dtype)
     out = F.empty(shape, grad.dtype)
-    if out.size and by_patches(F, INPUT, weight.shape[1], 0, out):
+    if out.size and by_patches(F, INPUT, weight.shape[1], 0, out.dtype):
         patches.backward_input(F, out, grad, weight, geometry)
     elif out.size:                                         # the weight as (groups, channels, outputs, *kernel)
         parts = weight.reshape(geometry.groups, -1, *weight.shape[1:])
@@ -76,13 +71,13 @@ def convolution_backward_input(F, grad, weight, *, geometry, size):
     return out
 
 
-@kernel("convolution_backward_weight", when=supported, halves=True)
+@kernel("convolution_backward_weight", when=convolvable, halves=True)
 def convolution_backward_weight(F, input, grad, *, geometry, size):
     shape = (grad.shape[1], input.shape[1] // geometry.groups, *size)
     if not grad.size or not input.size:
         return F.xp.zeros(shape, grad.dtype)
     out = F.empty(shape, grad.dtype)
-    if out.size and by_patches(F, WEIGHT, shape[0] // geometry.groups, prod(shape[1:]), out):
+    if out.size and by_patches(F, WEIGHT, shape[0] // geometry.groups, prod(shape[1:]), out.dtype):
         patches.backward_weight(F, out, input, grad, geometry)
     elif out.size:
         convolve(F, WEIGHT, out, F.xp.ascontiguousarray(grad), F.xp.ascontiguousarray(input), None, input.shape, shape,
@@ -95,9 +90,8 @@ def convolve(F, task, out, left, images, bias, input_shape, weight_shape, out_si
     """Fill `out`; `left` is the operand that is not gathered."""
     record = describe(task, input_shape, weight_shape, out_size, geometry)
     groups, rows, columns, depth = [int(record[name]) for name in ("groups", "rows", "columns", "depth")]
-    height, width = two(weight_shape[2:], 1)
-    constants = {"TASK": task, "KH": height, "KW": width}
-    if is_thin(task, rows, columns, out):
+    constants = {"TASK": task, **dict(zip(("KD", "KH", "KW"), three(weight_shape[2:]))), "VOLUME": len(out_size) == 3}
+    if is_thin(task, rows, columns):
         direct = constants | tile_constants(SMALL, 1, 1)
         if task == WEIGHT:
             DIRECT_WEIGHT(F.machine, out.size, 256, out, left, images, record, **direct)
@@ -122,22 +116,22 @@ def convolve(F, task, out, left, images, bias, input_shape, weight_shape, out_si
 def describe(task, input_shape, weight_shape, out_size, geometry):
     """The kernels' last argument, but for how the depth is cut."""
     record, taps = np.zeros((), CONVOLUTION), prod(weight_shape[2:])
-    images, channels, outputs = input_shape[0], weight_shape[1], weight_shape[0] // geometry.groups
-    (height, width), (out_height, out_width) = two(input_shape[2:], 1), two(out_size, 1)
-    pixels = images * prod(input_shape[2:] if task == INPUT else out_size)
+    channels, outputs = weight_shape[1], weight_shape[0] // geometry.groups
+    pixels = input_shape[0] * prod(input_shape[2:] if task == INPUT else out_size)
     rows, columns, depth = ((outputs, pixels, channels * taps), (channels, pixels, outputs * taps),
                             (outputs, channels * taps, pixels))[task]
-    values = (images, geometry.groups, channels, outputs, height, width, out_height, out_width,
-              *two(geometry.stride, 1), *two(geometry.padding, 0), *two(geometry.dilation, 1), rows, columns, depth,
-              depth)
-    for name, value in zip(FIELDS, values):
+    triples = input_shape[2:], out_size, geometry.stride, geometry.padding, geometry.dilation
+    values = (geometry.groups, channels, outputs,
+              *[three(x, 0 if name == "padding" else 1) for name, x in zip(TRIPLES, triples)],
+              rows, columns, depth, depth, 0)
+    for name, value in zip(CONVOLUTION.names, values):
         record[name] = value
     return record
 
 
-def two(numbers, fill):
-    """The numbers of two dimensions; the first is `fill` where there is only one."""
-    return (fill, *numbers) if len(numbers) == 1 else tuple(numbers)
+def three(numbers, fill=1):
+    """The numbers of three dimensions; the first are `fill` where there are fewer."""
+    return (fill,) * (3 - len(numbers)) + tuple(numbers)
 
 
 def vector_of(size, dtype):

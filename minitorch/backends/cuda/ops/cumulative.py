@@ -13,6 +13,7 @@ ROWS = Kernel("cumulative.cu", "scan_rows",
               "V* out, i64* indices?, const T* input, u64* room?, i64 n, u32 tiles, i64 words")
 PLANES = Kernel("cumulative.cu", "scan_planes", "V* out, i64* indices?, const T* input, i64 n, i64 inner, i32 tiles")
 SUM, PRODUCT, MAXIMUM, MINIMUM, LOG_SUM = range(5)
+FEW_BLOCKS, LONG = 64, 16384                               # blocks of columns that leave most of a GPU without work
 RUN, GROUP = 512, 32       # as in cumulative.cu: elements of a warp (of log-sums a quarter), tiles of a group
 
 
@@ -21,8 +22,11 @@ def scan(F, op, input, dim, dtype):
     input, out = dense(F, input), F.empty(input.shape, dtype)
     indices = F.empty(input.shape, np.dtype("int64")) if op in (MAXIMUM, MINIMUM) else None
     outer, n, inner = split_at(input.shape, dim)
+    tiles = -(-inner // 32)
+    if inner > 1 and outer * tiles < FEW_BLOCKS and n > LONG:              # a launch more on both sides, but all at work
+        found = scan(F, op, input.swapaxes(dim, -1), -1, dtype)
+        return tuple([x if x is None else dense(F, x.swapaxes(dim, -1)) for x in found])
     if inner > 1:
-        tiles = -(-inner // 32)
         PLANES(F.machine, outer * tiles, (32, 8), out, indices, input, n, inner, tiles, OP=op, VECTOR=1)
         return out, indices
     run = RUN // 4 if op == LOG_SUM else RUN

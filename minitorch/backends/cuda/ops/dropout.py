@@ -2,7 +2,6 @@
 
 from ..backend import kernel
 from ..runtime.kernel import Kernel
-from ..runtime.parameters import Repeated
 from .rows import dense
 from .supported import float_elements
 
@@ -17,16 +16,7 @@ def dropout(F, input, *, place, p):
     dropped, scale = round(p * 2**32), 1 / (1 - p)
     if not dropped:
         return F.xp.multiply(input, scale)
-    out, state = F.empty(input.shape, input.dtype), place.state
-    key = DROP, out.size, out.dtype, p, input.data.ptr % 16 == 0
-    again = F.plans.get(key)
-    if again is None:
-        grid, numbers = -(-out.nbytes // BLOCK_BYTES), (dropped - 1, scale, key[-1])
-        arguments = out, input, out.size, place.seed, place.offset, state, *numbers
-        function, values = DROP.checked(F.machine, arguments, {})
-        F.machine.launch(function, (grid,), (256,), values, 0)
-        if F.keeps_plans:
-            F.plans[key] = Repeated(F.machine, function, (grid,), (256,), values, fixed=len(numbers))
-        return out
-    again(out.data.ptr, input.data.ptr, out.size, place.seed, place.offset, 0 if state is None else state.data.ptr)
+    out = F.empty(input.shape, input.dtype)
+    DROP(F.machine, -(-out.nbytes // BLOCK_BYTES), 256, out, input, out.size, place.seed, place.offset, place.state,
+         dropped - 1, scale, input.data.ptr % 16 == 0)
     return out

@@ -1,7 +1,8 @@
-"""Products of 16-bit floats on compute capability 9.0: when `matmul_hopper.cu` is taken, and its tensor maps.
+"""Products on compute capability 9.0 by wgmma: when `matmul_hopper.cu` is taken, its sizes, and its tensor maps.
 
 A tensor map tells the device's copying unit how an array lies: sizes, strides, the box that one copy takes, the
-swizzle. The driver makes it (`cuTensorMapEncodeTiled`), for an address; the simulator has a twin.
+swizzle, and whether float32 is rounded to TF32 on the way. The driver makes it (`cuTensorMapEncodeTiled`), for an
+address; the simulator has a twin.
 """
 
 import ctypes
@@ -10,12 +11,16 @@ from typing import NamedTuple
 
 from ..runtime.kernel import Kernel
 
-__all__ = ["KERNEL", "Map", "arguments", "maps_of"]
+__all__ = ["KERNEL", "Map", "Way", "arguments", "shared_bytes", "way"]
 
-SIGNATURE = "U* out, const T* addend?, TensorMap map_a, TensorMap map_b, Product p"
+SIGNATURE = "U* out, const T* addend?, TensorMap map_a, TensorMap map_b, TensorMap map_out, Product p"
 KERNEL = Kernel("matmul_hopper.cu", "matmul_hopper", SIGNATURE, arch="90a")
-THREADS, ROWS, DEPTH, STAGES = 384, 128, 64, {128: 6, 256: 4}              # stages by the columns of a tile
-DATA_TYPES = {"float16": 6, "bfloat16": 9}                                 # of cuda.h
+THREADS, ROWS, LINE, PLACES = 384, 128, 128, 64            # of a block; bytes of a line, places of a block of lines
+STAGES = {128: 6, 256: 4}                                  # by the columns of a tile
+CLUSTER = 2                                                # blocks that share the columns of `b`, where there are pairs
+UNEVEN = 16                                                # rows of tiles, of which one may be computed for nothing
+STAGGER = 1                                                # steps that the second consumer is behind the first
+DATA_TYPES = {"float16": 6, "bfloat16": 9, "float32": 11}  # of cuda.h; the last one rounds to TF32
 SWIZZLE_128_BYTES, PROMOTE_256_BYTES = 3, 3
 
 
@@ -27,45 +32,66 @@ class Map(NamedTuple):
     box: tuple
 
 
-def shared_bytes(columns):
-    """The dynamic shared memory of a block: stages of tiles, two barriers each, and room to align them to 1024."""
-    return STAGES[columns] * ((ROWS + columns) * DEPTH * 2 + 16) + 1024
+class Way(NamedTuple):
+    """How a problem is computed: the columns of a tile, the blocks of a cluster, whether the result goes by the copying
+    unit, and the maps of the operands and of the result (if not, one that is not used)."""
+
+    columns: int
+    cluster: int
+    store: bool
+    maps: tuple
 
 
-def maps_of(p, along_k, columns):
-    """The tensor maps of the operands of a problem for tiles of so many columns; None where the device takes none."""
+def shared_bytes(columns, store):
+    """The dynamic shared memory of a block: stages of tiles, two barriers each, pieces of 64 x 64 of the result, two
+    for each consumer, and room to align all to 1024."""
+    return STAGES[columns] * ((ROWS + columns) * LINE + 16) + store * 4 * PLACES * LINE + 1024
+
+
+def way(p, itemsize, along_k, columns):
+    """The `Way` of a problem with tiles of so many columns; None where the copying unit takes no such arrays, or the
+    instruction: TF32 is multiplied along the depth only."""
     batch = p.batch or (1,)
-    if len(batch) > 1 or not p.depth:
+    if len(batch) > 1 or not p.depth or itemsize == 4 and not all(along_k):
         return None
-    places = ((p.a.row, p.a.column, p.rows, ROWS, p.a), (p.b.column, p.b.row, p.columns, columns, p.b))
-    found = [map_of(step, k_step, size, tile, p.depth, operand, batch[0], along)
+    down = -(-p.rows // ROWS)
+    cluster = CLUSTER if down % CLUSTER == 0 or down >= UNEVEN else 1
+    places = ((p.a.row, p.a.column, p.rows, ROWS, p.a),
+              (p.b.column, p.b.row, p.columns, columns // cluster, p.b))
+    found = [map_of(itemsize, step, k_step, size, tile, p.depth, operand, batch[0], along)
              for (step, k_step, size, tile, operand), along in zip(places, along_k)]
-    return found if all(found) else None
+    if not all(found):
+        return None
+    out = itemsize == 2 and map_of(itemsize, p.out.row, p.out.column, p.rows, PLACES, p.columns, p.out, batch[0], True)
+    return Way(columns, cluster, bool(out), (*found, out or found[0]))
 
 
-def map_of(step, k_step, size, tile, depth, operand, batch, along_k):
+def map_of(itemsize, step, k_step, size, tile, depth, operand, batch, along_k):
     """One operand: (depth, positions, batch) if it is contiguous along the depth, else (positions, depth, batch)."""
     inner, outer = (k_step, step) if along_k else (step, k_step)
-    apart = (operand.batch or (0,))[-1]
-    if inner != 1 or not operand.aligned or outer <= 0 or outer % 8 or apart < 0 or apart % 8:
+    apart, chunk, line = (operand.batch or (0,))[-1], 16 // itemsize, LINE // itemsize
+    if inner != 1 or not operand.aligned or outer <= 0 or outer % chunk or apart < 0 or apart % chunk:
         return None
     batch, apart = (batch, apart) if apart else (1, outer)
+    strides = outer * itemsize, apart * itemsize
     if along_k:
-        return Map((depth, size, batch), (outer * 2, apart * 2), (DEPTH, tile, 1))
-    return Map((size, depth, batch), (outer * 2, apart * 2), (64, DEPTH, 1))
+        return Map((depth, size, batch), strides, (line, tile, 1))
+    return Map((size, depth, batch), strides, (PLACES, line, 1))
 
 
 def arguments(machine, launch, out, a, b, addend):
     """The arguments of the kernel, except the record."""
+    last = out if launch.constants["STORE"] else a
     return out, addend, *[machine.by_address(x, functools.partial(tensor_map, machine.real, x.dtype.name, m))
-                          for x, m in zip((a, b), launch.maps)]
+                          for x, m in zip((a, b, last), launch.maps)]
 
 
 @functools.lru_cache(maxsize=1024)
 def tensor_map(machine, dtype, layout, pointer):
     """The 128 bytes of a tensor map."""
     if machine.kind == "sim":
-        return machine.simulator.tensor_map(pointer, 2, *layout, 128)
+        tf32 = dtype == "float32"
+        return machine.simulator.tensor_map(pointer, 4 if tf32 else 2, *layout, 128, tf32)
     return encode(pointer, dtype, *layout)
 
 

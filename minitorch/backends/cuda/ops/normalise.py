@@ -47,6 +47,14 @@ MOMENTS = Kernel("channels.cu", "conclude_moments",
                  "f64 eps, bool centred")
 SUMS = Kernel("channels.cu", "conclude_sums",
               "V* grads?, V* alongs, const V* parts, i64 channels, i32 shares, i64 across")
+SCALE_PLANES = Kernel("channels.cu", "scale_planes",
+                      "T* out, V* means, V* variances, V* deviations, const T* input, const T* weight?, "
+                      "const T* bias?, const V* parts, i64 channels, u32 packs_inner, u32 packs, f64 eps, "
+                      "bool centred")
+PLANES_BACK = Kernel("channels.cu", "scale_planes_backward",
+                     "T* result, T* grads, T* alongs, const T* grad, const T* input, const T* weight?, "
+                     "const V* means?, const V* deviations, const V* parts, i64 channels, u32 packs_inner, u32 packs, "
+                     "i64 count, bool centred")
 SCALE = Kernel("channels.cu", "scale_channels",
                "T* out, const T* input, const T* weight?, const T* bias?, const V* means, const V* deviations, "
                "u32 channels, u32 packs_inner, u32 packs")
@@ -57,6 +65,7 @@ SCALE_BACK = Kernel("channels.cu", "scale_channels_backward",
 MOST_PARTS = 512           # partial sums of a column
 ROWS_EACH = 4              # rows that a group of threads goes over at least, where there are so many
 THREADS = 256
+WORDS = 3, 2               # of a partial sum, by WHAT in channels.cu
 SMALL_PLANE = 64           # up to this size of a plane memory is read as columns
 
 
@@ -88,7 +97,8 @@ def normalised_rows(F, input, weight, bias, rows, eps, centred, groups=1, inner=
     means = F.empty((rows,), compute_dtype(input.dtype)) if centred else None
     deviations = F.empty((rows,), compute_dtype(input.dtype))
     vectors = [out, input] if inner else [x for x in (out, input, weight, bias, residual, total) if x is not None]
-    how = distribute(columns, vectors, parks=residual is None and capability(F.machine) >= 80)
+    chip = capability(F.machine)
+    how = distribute(columns, vectors, 1, residual is None and chip >= 80, rows if chip >= 90 else 0)
     arrays = out, means, deviations, input, weight, bias, residual, total
     constants = dict(CHANNELS=inner > 0, **how.constants)
     if residual is not None:
@@ -108,7 +118,9 @@ def rows_backward(F, grad, input, weight, means, deviations, rows, with_weights)
     vectors = [x for x in (result, grad, input, weight) if x is not None]
     how = distribute(columns, vectors, held=4) if with_weights else None
     fused = how is not None and how.items is not None      # registers hold sums of the weights' gradients, too
-    how = how if fused else distribute(columns, vectors, held=2, parks=capability(F.machine) >= 80)
+    if not fused:
+        chip = capability(F.machine)
+        how = distribute(columns, vectors, 2, chip >= 80, rows if chip >= 90 else 0)
     parts = weight_parts = bias_parts = None
     if how.items is None:
         LONG_BACK(F.machine, rows, how.threads, result, grad, input, weight, means, deviations, columns, CHANNELS=0,
@@ -140,22 +152,35 @@ def sizes_of(input):
     return input.shape[0], input.shape[1], prod(input.shape[2:])
 
 
+def has_planes(input):
+    """True where blocks go over the planes of a channel, False where memory is read as columns."""
+    return prod(input.shape[2:]) > SMALL_PLANE
+
+
+def plane_parts(F, what, input, grad=None, means=None, deviations=None):
+    """Partial sums by planes (shares, channels, words); and of the kernels that go on with these planes the grid, the
+    sizes that they are told and the constants."""
+    samples, channels, inner = sizes_of(input)
+    vector = longest_vector(inner, [input] if grad is None else [input, grad])
+    packs = samples * inner // vector
+    shares = max(1, min(64, packs // (4 * THREADS), -(-1024 // channels)))
+    grid, sizes = (channels, shares), (channels, inner // vector, packs)
+    constants = {"WHAT": what, "THREADS": THREADS, "VECTOR": vector}
+    parts = F.empty((shares, channels, WORDS[what]), compute_dtype(input.dtype))
+    PLANES(F.machine, grid, THREADS, parts, input, grad, means, deviations, *sizes, **constants)
+    return parts, grid, sizes, constants
+
+
 def channel_parts(F, what, input, grad=None, means=None, deviations=None):
     """Partial sums over all but the channels, and the arguments of the kernels that merge them."""
     samples, channels, inner = sizes_of(input)
-    words, dtype = 3 if what == 0 else 2, compute_dtype(input.dtype)
-    if inner > SMALL_PLANE:
-        vector = longest_vector(inner, [input] if grad is None else [input, grad])
-        packs = samples * inner // vector
-        shares = max(1, min(64, packs // (4 * THREADS), -(-1024 // channels)))
-        parts = F.empty((shares, channels, words), dtype)
-        PLANES(F.machine, (channels, shares), THREADS, parts, input, grad, means, deviations, channels,
-               inner // vector, packs, WHAT=what, THREADS=THREADS, VECTOR=vector)
-        return parts, channels, shares, 1
+    if has_planes(input):
+        parts = plane_parts(F, what, input, grad, means, deviations)[0]
+        return parts, channels, len(parts), 1
     columns = channels * inner
     tiles = -(-columns // 32)
     shares = max(1, min(64, samples // 32, -(-1024 // tiles)))
-    parts = F.empty((shares, columns, words), dtype)
+    parts = F.empty((shares, columns, WORDS[what]), compute_dtype(input.dtype))
     COLUMNS(F.machine, (tiles, shares), (32, 8), parts, input, grad, means, deviations, samples, columns, inner,
             WHAT=what, VECTOR=1)
     return parts, channels, shares, inner
@@ -191,9 +216,29 @@ def scaled_channels(F, input, weight, bias, means, deviations):
     return out
 
 
+def normalised_channels(F, input, weight, bias, eps, centred):
+    """The normalised channels, scaled and shifted; their means, variances and inverse deviations."""
+    input, weight, bias = (x if x is None else dense(F, x) for x in (input, weight, bias))
+    if not has_planes(input):
+        means, variances, deviations = channel_moments(F, input, eps, centred)
+        return scaled_channels(F, input, weight, bias, means, deviations), means, variances, deviations
+    parts, grid, sizes, constants = plane_parts(F, 0, input)
+    out, found = F.empty(input.shape, input.dtype), [F.empty(grid[:1], parts.dtype) for _ in range(3)]
+    SCALE_PLANES(F.machine, grid, THREADS, out, *found, input, weight, bias, parts, *sizes, eps, centred, **constants)
+    return out, *found
+
+
 def channels_backward(F, grad, input, weight, means, deviations, centred):
     """The gradients of the input, of the weights and of the biases."""
-    grad, input = dense(F, grad), dense(F, input)
+    grad, input, weight = (x if x is None else dense(F, x) for x in (grad, input, weight))
+    if has_planes(input):
+        parts, grid, sizes, constants = plane_parts(F, 1, input, grad, means, deviations)
+        result, (grads, alongs) = F.empty(input.shape, input.dtype), [F.empty(grid[:1], input.dtype) for _ in range(2)]
+        PLANES_BACK(F.machine, grid, THREADS, result, grads, alongs, grad, input, weight, means, deviations, parts,
+                    *sizes, input.size // grid[0], centred, **constants)
+        return result, alongs, grads
+    if means is None:
+        means = F.xp.zeros(deviations.shape, deviations.dtype)
     grads, alongs = channel_sums(F, input, grad, means, deviations)
     result = F.empty(input.shape, input.dtype)
     _, channels, inner = sizes_of(input)
@@ -226,9 +271,7 @@ def add_layer_norm(F, input, residual, weight=None, bias=None, *, eps=1e-5, cent
 @kernel("batch_norm", when=lambda F, input, *rest, dims=(), **attrs:
         float_elements(F, input) and are_channels(input, dims), halves=True)
 def batch_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
-    input = dense(F, input)
-    means, variances, deviations = channel_moments(F, input, eps, centred)
-    out = scaled_channels(F, input, weight, bias, means, deviations)
+    out, means, variances, deviations = normalised_channels(F, input, weight, bias, eps, centred)
     return (out, means, variances), means, deviations
 
 
@@ -268,13 +311,13 @@ def statistics(F, input, y, r, dims, eps, centred):
 def affine_norm_backward(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     channels = are_channels(input, dims)
     means, deviations = statistics(F, input, y, r, dims, eps, centred)
-    shape = [input.shape[1]] if channels else [input.shape[d] for d in dims]
+    shape = input.shape[1:2] if channels else tuple([input.shape[d] for d in dims])
     if channels:
-        means = F.xp.zeros(deviations.shape, deviations.dtype) if means is None else means
         result, dw, db = channels_backward(F, grad, input, weight, means, deviations, centred)
     else:
         result, dw, db = rows_backward(F, grad, input, weight, means, deviations, deviations.size, True)
-    return result, *(x.astype(input.dtype, copy=False).reshape(shape) for x in (dw, db))
+    sums = [x.astype(input.dtype, copy=False) for x in (dw, db)]
+    return result, *[x if x.shape == shape else x.reshape(shape) for x in sums]        # leaves take what is no view
 
 
 @kernel("standardize", halves=True, when=lambda F, input, y=None, *rest, dims=(), **attrs:
@@ -285,9 +328,7 @@ def standardize(F, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     if are_rows(input, dims):
         rows = prod(input.shape[:input.ndim - len(dims)])
         return normalised_rows(F, input, None, None, rows, eps, centred)[0]
-    input = dense(F, input)
-    means, _, deviations = channel_moments(F, input, eps, centred)
-    return scaled_channels(F, input, None, None, means, deviations)
+    return normalised_channels(F, input, None, None, eps, centred)[0]
 
 
 @kernel("standardize_backward", when=lambda F, grad, *rest, **attrs: by_rows_or_channels(F, *rest, **attrs),
@@ -296,7 +337,6 @@ def standardize_backward(F, grad, input, y=None, r=None, *, dims=(), eps=0.0, ce
     channels = are_channels(input, dims)
     means, deviations = statistics(F, input, y, r, dims, eps, centred)
     if channels:
-        means = F.xp.zeros(deviations.shape, deviations.dtype) if means is None else means
         return channels_backward(F, grad, input, None, means, deviations, centred)[0]
     return rows_backward(F, grad, input, None, means, deviations, deviations.size, False)
 

@@ -1,4 +1,5 @@
-"""Convolution on tensor cores: how `convolve_mma.cu` is launched, in one, two and three dimensions.
+"""Convolution on tensor cores, in one, two and three dimensions: how `convolve_mma.cu` is launched, and on compute
+capability 9.0, where there are enough tiles, `convolve_hopper.cu`.
 
 Images are brought into an order with their channels last, filled up to multiples of 16 bytes (images that lie so
 already are taken as they are), and the weight into that of the sum. The gradient of the input is the same sum over the
@@ -15,10 +16,11 @@ import numpy as np
 
 from ....core.arrays import is_half
 from ...switches import cudnn
+from ..arrays.copy import copyto, round_to_tf32
 from ..arrays.layout import magic
 from ..runtime.kernel import Kernel
 from . import product
-from .product import COMBINE, MMA_LARGE, MMA_SMALL, STAGES, Operand, Problem, capability, multiprocessors
+from .product import COMBINE, MMA_LARGE, MMA_SMALL, STAGES, Operand, Problem, Tiles, capability, multiprocessors
 
 __all__ = ["add_up", "backward_input", "backward_weight", "choose", "forward", "on_tensor_cores"]
 
@@ -26,10 +28,15 @@ DIVISION = np.dtype([("by", "i4"), ("magic", "u4"), ("shift", "u4")])
 TRIPLES = ("size", "step", "start", "tap_step", "out_size", "out_start", "out_step")
 NUMBERS = ("groups", "rows", "columns", "depth", "chunk", "left_row")
 PATCHES = np.dtype([("grid", DIVISION, 3), ("taps", DIVISION, 3), ("channels", DIVISION),
+                    ("pixels", DIVISION),
                     *[(name, "i4", 3) for name in TRIPLES], *[(name, "i4") for name in NUMBERS],
                     ("split_stride", "i8")], align=True)
 ARGUMENTS = "U* out, const T* left, const T* images, const T* bias?, Patches p"
 MMA = Kernel("convolve_mma.cu", "convolve_mma", ARGUMENTS)
+HOPPER = Kernel("convolve_hopper.cu", "convolve_hopper", ARGUMENTS, arch="90a")
+WIDE, SQUARE, FLAT = [Tiles(rows, columns, 0, 0, 0, 384) for rows, columns in ((128, 256), (128, 128), (64, 256))]
+HOPPER_STAGES = {WIDE: 4, SQUARE: 6, FLAT: 5}
+LEAST_DEPTH = 512                                          # of the wgmma kernel's pieces of a long sum
 
 
 def on_tensor_cores(F, dtype):
@@ -83,12 +90,13 @@ def channels_last(F, x, groups):
 
 
 def filled(F, x):
-    """The array, contiguous, with zeros behind its last dimension, up to a multiple of 16 bytes."""
-    chunk = 16 // x.itemsize
-    if x.shape[-1] % chunk == 0 and x.data.ptr % 16 == 0:
+    """The array, contiguous, with zeros behind its last dimension, up to a multiple of 16 bytes; float32 as TF32."""
+    chunk, copy = 16 // x.itemsize, round_to_tf32 if x.dtype == np.float32 else copyto
+    whole = x.shape[-1] % chunk == 0
+    if whole and x.data.ptr % 16 == 0 and copy is copyto:
         return F.xp.ascontiguousarray(x)
-    out = F.xp.zeros((*x.shape[:-1], -(-x.shape[-1] // chunk) * chunk), x.dtype)
-    F.xp.copyto(out[..., :x.shape[-1]], x)
+    out = (F.empty if whole else F.xp.zeros)((*x.shape[:-1], -(-x.shape[-1] // chunk) * chunk), x.dtype)
+    copy(F, out[..., :x.shape[-1]], x)
     return out
 
 
@@ -126,11 +134,12 @@ def backward_weight(F, out, input, grad, geometry):
     channels, outputs, taps = images.shape[-1], out.shape[0] // groups, prod(out.shape[2:])
     pixels = len(grad) * prod(grad.shape[2:])
     sizes = groups, outputs, taps * channels, pixels
-    tiles, splits, chunk = choose(F.machine, True, (MMA_LARGE, MMA_SMALL), *sizes)
+    tiles, splits, chunk = choose_tensor_cores(F.machine, True, images.dtype, *sizes)
     sums = F.empty((outputs * groups, *out.shape[2:], channels), np.dtype("f4") if splits > 1 else out.dtype)
     target = sums if splits == 1 else F.empty((splits, sums.size), np.dtype("f4"))
     record = described(tuple(axes), sizes, channels, left.shape[-1], chunk, sums.size)
-    launch(F, target, left, images, None, record, sizes, tiles, splits, WEIGHT=1, DENSE=1, VECTOR_OUT=2)
+    launch(F, target, left, images, None, record, sizes, tiles, splits, WEIGHT=1, DENSE=1, VECTOR_OUT=2,
+           VOLUME=len(axes) == 3)
     if splits > 1:
         sums = F.empty(sums.shape, out.dtype)
         add_up(F, sums, target, splits)
@@ -142,14 +151,22 @@ def sum_windows(F, out, left, images, bias, axes, groups):
     channels, rows = images.shape[-1], out.shape[1] // groups
     columns, depth = len(images) * prod(axis.grid for axis in axes), channels * prod(axis.taps for axis in axes)
     sizes, dense = (groups, rows, columns, depth), all(axis.out_step == 1 for axis in axes)
-    tiles, _, _ = choose(F.machine, False, (MMA_LARGE, MMA_SMALL), *sizes)
+    tiles, _, _ = choose_tensor_cores(F.machine, False, images.dtype, *sizes)
     record = described(tuple(axes), sizes, channels, 0, depth, 0)
     pairs = 2 if dense and prod(out.shape[2:]) % 2 == 0 else 1
-    launch(F, out, left, images, bias, record, sizes, tiles, 1, WEIGHT=0, DENSE=dense, VECTOR_OUT=pairs)
+    launch(F, out, left, images, bias, record, sizes, tiles, 1, WEIGHT=0, DENSE=dense, VECTOR_OUT=pairs,
+           VOLUME=len(axes) == 3)
 
 
 def launch(F, out, left, images, bias, record, sizes, tiles, splits, **constants):
-    blocks = -(-sizes[1] // tiles.rows) * -(-sizes[2] // tiles.columns) * sizes[0]
+    groups, rows, columns, _ = sizes
+    blocks = count(tiles, groups, rows, columns)
+    if tiles in HOPPER_STAGES:
+        stages = HOPPER_STAGES[tiles]
+        shared = stages * ((tiles.rows + tiles.columns) * 128 + 16) + 1024        # two barriers each; room to align
+        HOPPER(F.machine, min(multiprocessors(F.machine), blocks * splits), tiles.threads, out, left, images, bias,
+               record, shared=shared, **constants, TILE_M=tiles.rows, TILE_N=tiles.columns, STAGES=stages)
+        return
     constants |= {"TILE_M": tiles.rows, "TILE_N": tiles.columns, "WARP_M": tiles.part_rows,
                   "WARP_N": tiles.part_columns, "DEPTH": 64 // images.itemsize, "STAGES": STAGES}
     MMA(F.machine, (blocks, splits), tiles.threads, out, left, images, bias, record,
@@ -165,7 +182,8 @@ def described(axes, sizes, channels, left_row, chunk, split_stride):
         record["grid"][i], record["taps"][i] = (axis.grid, *magic(axis.grid)), (axis.taps, *magic(axis.taps))
         for name in TRIPLES:
             record[name][i] = getattr(axis, name)
-    record["channels"] = channels, *magic(channels)
+    pixels = prod(axis.grid for axis in axes)
+    record["channels"], record["pixels"] = (channels, *magic(channels)), (pixels, *magic(pixels))
     for name, value in zip(NUMBERS, (*sizes, chunk, left_row)):
         record[name] = value
     record["split_stride"] = split_stride
@@ -176,15 +194,41 @@ def described(axes, sizes, channels, left_row, chunk, split_stride):
 def choose(machine, split, sizes, groups, rows, columns, depth):
     """The tiles, of sizes from large to small; into how many chunks the depth is split (if it may be: the gradient of
     the weight has many pixels for few elements), and of what size."""
-    def count(t):
-        return -(-rows // t.rows) * -(-columns // t.columns) * groups
-    enough = [t for t in sizes if rows > t.rows // 2 and (split or count(t) >= multiprocessors(machine))]
+    enough = [t for t in sizes
+              if rows > t.rows // 2 and (split or count(t, groups, rows, columns) >= multiprocessors(machine))]
     tiles = enough[0] if enough else sizes[-1]
     wanted = 1
     if split:
-        wanted = min(2 * multiprocessors(machine) // count(tiles), depth // product.SHORTEST_SPLIT, 64)
-    chunk = -(-depth // max(wanted, 1) // 64) * 64 if wanted > 1 else depth
-    return tiles, -(-depth // chunk), chunk
+        wanted = min(2 * multiprocessors(machine) // count(tiles, groups, rows, columns),
+                     depth // product.SHORTEST_SPLIT, 64)
+    return tiles, *pieces(depth, wanted)
+
+
+def choose_tensor_cores(machine, split, dtype, groups, rows, columns, depth):
+    """The same: the tiles of `convolve_hopper.cu`, if there are enough for a third of the multiprocessors, or of
+    `convolve_mma.cu`."""
+    if capability(machine) == 90 and not (split and dtype.itemsize == 4):
+        most = multiprocessors(machine)
+        for tiles, least in [(FLAT, most)] if rows <= FLAT.rows else [(WIDE, most), (SQUARE, most // 3)]:
+            blocks = count(tiles, groups, rows, columns)
+            if split:
+                wanted = max(min(most // blocks, depth // LEAST_DEPTH, 64), 1)
+                if blocks * wanted >= max(most // 3, 1):
+                    return tiles, *pieces(depth, wanted)
+            elif blocks >= max(least, 1):
+                return tiles, 1, depth
+    return choose(machine, split, (MMA_LARGE, MMA_SMALL), groups, rows, columns, depth)
+
+
+def count(tiles, groups, rows, columns):
+    """The number of tiles that cover the output."""
+    return -(-rows // tiles.rows) * -(-columns // tiles.columns) * groups
+
+
+def pieces(depth, wanted):
+    """How many pieces of the depth there are if about so many are wanted, and their size."""
+    chunk = -(-depth // wanted // 64) * 64 if wanted > 1 else depth
+    return -(-depth // chunk), chunk
 
 
 def add_up(F, out, partials, splits):

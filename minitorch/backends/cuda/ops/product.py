@@ -5,7 +5,8 @@ plan is made once for each such situation and kept. The kernels are in `minitorc
 
 - `matmul_simt.cu`, for every dtype and layout;
 - `matmul_mma.cu`, tensor cores by `mma.sync`: 16-bit floats, and float32 where TF32 is allowed;
-- `matmul_hopper.cu`, the tensor cores of compute capability 9.0: 16-bit floats in aligned arrays (see `hopper.py`);
+- `matmul_hopper.cu`, the tensor cores of compute capability 9.0: 16-bit floats, and float32 as TF32, in aligned arrays
+  (see `hopper.py`);
 - `matvec.cu`, where one side is a vector.
 
 Where there are fewer tiles than multiprocessors the depth is split, and a second kernel, `combine.cu`, adds the
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....core.arrays import is_half
 from ...precision import float32_matmul
 from ..runtime.kernel import Kernel
 from . import hopper
@@ -28,6 +30,7 @@ BATCH_DIMS = 3                                             # as in product.cuh
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4}
 SHORTEST_SPLIT = 256                                       # depth that is worth a block of its own
 FEWEST_SPLITS = 3          # adding two halves up takes as long as the depth that they save: an estimate
+WORTH_A_COPY = 2048        # products of each element that gain, by wgmma, what a copy of it costs: an estimate
 LONGEST_SUM = 4096                                         # terms of a sum of a row that are added one by one
 
 OPERAND = np.dtype([("row", "i8"), ("column", "i8"), ("batch", "i8", BATCH_DIMS)], align=True)
@@ -44,6 +47,7 @@ ACROSS = Kernel("matvec.cu", "matvec_across", ARGUMENTS)
 COMBINING = "T* out, const U* pieces, const T* addend?, Product p"
 COMBINE = Kernel("combine.cu", "combine", COMBINING)
 SIMT_SUMS = Kernel("matmul_simt.cu", "matmul_simt", f"{ARGUMENTS}, U* row_sums")
+MMA_SUMS = Kernel("matmul_mma.cu", "matmul_mma", f"{ARGUMENTS}, U* row_sums")
 COMBINE_SUMS = Kernel("combine.cu", "combine", f"{COMBINING}, T* row_sums, const U* row_pieces")
 
 
@@ -94,13 +98,15 @@ class Launch(NamedTuple):
 class Plan(NamedTuple):
     """One launch; or one that makes partial sums, of a shape and a dtype, and one that adds these up.
 
-    `swapped` says that the kernel is given `b` for `a` and `a` for `b`, transposed.
+    `swapped` says that the kernel is given `b` for `a` and `a` for `b`, transposed. `turned`, instead of a launch, says
+    which of `a` and `b` are first copied so that they lie along the depth.
     """
 
-    first: Launch
+    first: Launch | None
     swapped: bool = False
     partials: tuple | None = None
     second: Launch | None = None
+    turned: tuple = ()
 
 
 class Tiles(NamedTuple):
@@ -138,6 +144,10 @@ def product(F, a, b, addend=None, *, alpha=1, beta=1, activation=None, out=None,
         addend = addend if addend is None else F.xp.ascontiguousarray(F.xp.broadcast_to(addend, shape))
         F.xp.copyto(out, product(F, a, b, addend, alpha=alpha, beta=beta, activation=activation, tf32=tf32))
         return out
+    if made.turned:
+        a = F.xp.ascontiguousarray(a) if made.turned[0] else a
+        b = F.xp.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2) if made.turned[1] else b
+        return product(F, a, b, addend, alpha=alpha, beta=beta, activation=activation, out=out, tf32=tf32)
     if made.swapped:
         a, b = b, a
     if made.first.maps:
@@ -158,23 +168,24 @@ def run(F, launch, *arrays, after=()):
 
 def product_and_sums(F, a, b):
     """``a @ b`` and the sums of the rows of `a`, for two matrices, at the cost of the product; None where there is no
-    kernel for it: for sums on tensor cores, vectors, sums too long to be added one by one."""
-    shape = a.shape[0], b.shape[1]
-    if 0 in shape or a.dtype.char not in "fd":
+    kernel for it: for TF32, which would round what is summed, wgmma, vectors, sums too long to be added one by one."""
+    shape, half = (a.shape[0], b.shape[1]), is_half(a.dtype)
+    if 0 in shape or not half and a.dtype.char not in "fd":
         return None
     order = shape, (shape[1] * a.itemsize, a.itemsize), True
     tf32 = a.dtype == np.float32 and float32_matmul() != "highest"
     made = plan(F.machine, a.dtype, describe(a), describe(b), None, order, 1, 1, None, tf32)
-    if made is None or made.first.kernel is not SIMT or made.first.record["chunk"] > LONGEST_SUM:
+    kernel = None if made is None else {SIMT: SIMT_SUMS, MMA: MMA_SUMS if half else None}.get(made.first.kernel)
+    if kernel is None or made.turned or made.first.record["chunk"] > LONGEST_SUM:
         return None
     out, sums = F.empty(shape, a.dtype), F.empty(shape[:1], a.dtype)
     first, second = [x and x._replace(constants=x.constants | {"ROW_SUMS": 1}) for x in (made.first, made.second)]
     if second is None:
-        run(F, first._replace(kernel=SIMT_SUMS), out, a, b, None, after=(sums,))
+        run(F, first._replace(kernel=kernel), out, a, b, None, after=(sums,))
         return out, sums
     (splits, size), dtype = made.partials
     partials, pieces = F.empty((splits, size), dtype), F.empty((splits, shape[0]), dtype)
-    run(F, first._replace(kernel=SIMT_SUMS), partials, a, b, None, after=(pieces,))
+    run(F, first._replace(kernel=kernel), partials, a, b, None, after=(pieces,))
     run(F, second._replace(kernel=COMBINE_SUMS), out, partials, None, after=(sums, pieces))
     return out, sums
 
@@ -274,7 +285,8 @@ def plan(machine, dtype, a, b, addend, out, alpha, beta, activation, tf32):
         return plan_vector(machine, dtype, p, how)
     half = dtype.itemsize == 2 and dtype.kind != "i"
     if (half or tf32 and dtype == np.float32) and capability(machine) >= 80:
-        return plan_hopper(machine, dtype, p, how) or plan_tensor_cores(machine, dtype, p, how)
+        return (plan_hopper(machine, dtype, p, how) or plan_turned(machine, dtype, p, how, a, b)
+                or plan_tensor_cores(machine, dtype, p, how))
     return plan_simt(machine, dtype, p, how)
 
 
@@ -302,21 +314,37 @@ def plan_tensor_cores(machine, dtype, p, how):
 
 
 def plan_hopper(machine, dtype, p, how):
-    """None where the device, the dtype or the arrays are not for it, or most multiprocessors would have no tile."""
-    if capability(machine) != 90 or dtype.itemsize != 2:
+    """None where the device or the arrays are not for it, or most multiprocessors would have no tile."""
+    if capability(machine) != 90:
         return None
     least = {256: multiprocessors(machine), 128: multiprocessors(machine) // 3}          # tiles of so many columns
     enough = [n for n in least if count_tiles(p, Tiles(hopper.ROWS, n, 0, 0, 0, 0)) >= max(least[n], 1)]
     along = along_depth(p)
-    maps = hopper.maps_of(p, along, enough[0]) if enough else None
-    if maps is None:
+    way = hopper.way(p, dtype.itemsize, along, enough[0]) if enough else None
+    if way is None:
         return None
-    columns = enough[0]
-    constants = {"T": dtype, "TILE_N": columns, "STAGES": hopper.STAGES[columns], "A_ALONG_K": along[0],
-                 "B_ALONG_K": along[1], "VECTOR_OUT": neighbours(p.out, True, p.columns, 2),
-                 "ACTIVATION": how["activation"]}
-    return Plan(Launch(hopper.KERNEL, multiprocessors(machine), hopper.THREADS, record_of(p, how, p.depth, 1, 0),
-                       hopper.shared_bytes(columns), constants, tuple(maps)))
+    constants = {"T": dtype, "TILE_N": way.columns, "STAGES": hopper.STAGES[way.columns], "CLUSTER": way.cluster,
+                 "STAGGER": hopper.STAGGER, "A_ALONG_K": along[0], "B_ALONG_K": along[1], "STORE": way.store,
+                 "ADDEND": p.addend and neighbours(p.addend, True, p.columns, 2) or 0,
+                 "VECTOR_OUT": neighbours(p.out, True, p.columns, 2), "ACTIVATION": how["activation"]}
+    blocks = max(multiprocessors(machine) // way.cluster, 1) * way.cluster
+    return Plan(Launch(hopper.KERNEL, blocks, hopper.THREADS, record_of(p, how, p.depth, 1, 0),
+                       hopper.shared_bytes(way.columns, way.store), constants, way.maps))
+
+
+def plan_turned(machine, dtype, p, how, a, b):
+    """Copies that let the kernel for Hopper multiply float32, which it does along the depth only; None where there is
+    nothing to copy, too little is computed with it, or that would not be enough."""
+    along = along_depth(p)
+    turned = tuple([not x for x in along])
+    few = [n < WORTH_A_COPY for n, copied in zip((p.columns, p.rows), turned) if copied]
+    repeats = [0 in strides for (_, strides, _), copied in zip((a, b), turned) if copied]
+    if dtype != np.float32 or not any(turned) or any(few) or any(repeats):
+        return None
+    dense = [x if is_along else Operand(*((p.depth, 1) if i == 0 else (1, p.depth)),
+                                        tuple([s and p.depth * n for s in x.batch]), True)
+             for i, (x, is_along, n) in enumerate(zip((p.a, p.b), along, (p.rows, p.columns)))]
+    return plan_hopper(machine, dtype, p._replace(a=dense[0], b=dense[1]), how) and Plan(None, turned=turned)
 
 
 def plan_vector(machine, dtype, p, how):

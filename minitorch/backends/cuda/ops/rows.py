@@ -9,12 +9,14 @@ __all__ = ["Distribution", "check_indices", "dense", "distribute", "longest_vect
 ITEMS = 32                 # numbers that a thread may hold in its registers; in float64 a quarter of it
 MOST_THREADS = 1024
 LONG_THREADS = 512         # of a block that goes over a long row in several steps
+CLUSTER = 8                # blocks of a cluster at most, on every GPU that has them
+ENOUGH = 128               # blocks that keep a GPU busy: few rows get larger clusters
 
 
 class Distribution(NamedTuple):
     """`threads` for each row, `rows` for each block, `items` elements for each thread (None: in a loop), moved in
     packs of `vector`; the shape of a `block`, `shared` bytes that each takes for what registers do not hold, and the
-    `constants` that a kernel is compiled with."""
+    `constants` that a kernel is compiled with. A row may have a cluster of `blocks`."""
 
     threads: int
     rows: int
@@ -23,19 +25,25 @@ class Distribution(NamedTuple):
     block: tuple
     shared: int
     constants: dict
+    blocks: int = 1
 
     def grid(self, rows):
         """How many blocks `rows` rows take."""
-        return -(-rows // self.rows)
+        return -(-rows // self.rows) * self.blocks
 
 
-def distribute(columns, arrays, held=1, parks=False):
+def distribute(columns, arrays, held=1, parks=False, clustered=0):
     """The `Distribution` for rows of `columns` elements; `held` is how many numbers a thread keeps for each column.
 
     A kernel that `parks` (`park_row` in rows.cuh; compute capability 8.0 and later has room for it) keeps half of them
-    in shared memory where it would otherwise be one block on a multiprocessor, or read its rows twice.
+    in shared memory where it would otherwise be one block on a multiprocessor, or read its rows twice. `clustered`
+    is how many rows there are, if those that are too long for a block may have a cluster (9.0 and later).
     """
-    return distribution(columns, arrays[0].itemsize, longest_vector(columns, arrays), held, parks)
+    what = columns, arrays[0].itemsize, longest_vector(columns, arrays), held, parks
+    how = distribution(*what)
+    if how.items is None and clustered:
+        return in_cluster(*what, min(CLUSTER, power_of_two(-(-ENOUGH // clustered)))) or how
+    return how
 
 
 @functools.lru_cache(maxsize=1024)
@@ -50,6 +58,21 @@ def distribution(columns, itemsize, vector, held, parks):
     if threads > MOST_THREADS:
         return made(LONG_THREADS, columns, None, vector, itemsize)
     return made(threads, columns, vector * power_of_two(-(-columns // (threads * vector))), vector, itemsize)
+
+
+@functools.lru_cache(maxsize=1024)
+def in_cluster(columns, itemsize, vector, held, parks, least):
+    """The `Distribution` over a cluster of at least so many blocks; None for rows that no cluster can hold."""
+    blocks = max(2, least)
+    while blocks <= CLUSTER:
+        how = distribution(-(-columns // blocks), itemsize, vector, held, parks)
+        if how.items is not None:
+            constants = {**how.constants, "CLUSTER": blocks}
+            if columns % blocks:
+                constants.pop("WHOLE", None)
+            return how._replace(constants=constants, blocks=blocks)
+        blocks *= 2
+    return None
 
 
 @functools.lru_cache(maxsize=1024)

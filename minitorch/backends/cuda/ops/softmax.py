@@ -1,7 +1,8 @@
 """Softmax and its logarithm over any dimension, and their derivatives: `src/softmax.cu`.
 
 Rows of up to 32,768 numbers (derivatives: 16,384; of float64 a quarter) are read once and kept in registers, from
-16,384 (8,192) on half in shared memory, so that two blocks fit a multiprocessor; longer ones are read twice.
+16,384 (8,192) on half in shared memory, so that two blocks fit a multiprocessor. A longer one is held by a cluster of
+up to 8 blocks, where the GPU has these (9.0); what is longer still is read twice.
 """
 
 from ..backend import kernel
@@ -45,7 +46,8 @@ def run(F, kernels, log, dim, *inputs):
         tiles = -(-inner // 32)
         planes(F.machine, outer * tiles, (32, 8), out, *inputs, tiles, columns, inner, LOG=log)
         return out
-    how = distribute(columns, (out, *inputs), held=len(inputs), parks=capability(F.machine) >= 80)
+    chip = capability(F.machine)
+    how = distribute(columns, (out, *inputs), len(inputs), chip >= 80, outer if chip >= 90 else 0)
     if how.items is None:
         long(F.machine, outer, how.block, out, *inputs, columns, LOG=log, **how.constants)
     else:

@@ -184,7 +184,11 @@ class Machine:
         captured, which its runs overwrite, but kept by it. For caches, which may forget them while the graph lives."""
         if self.capture is None:
             return function(*args)
-        return self.capture.keep(self.outside_capture(lambda: function(*args)))
+        return self.keep(self.outside_capture(lambda: function(*args)))
+
+    def keep(self, made):
+        """Let a graph that is being captured keep what its launches read; returns it."""
+        return made if self.capture is None else self.capture.keep(made)
 
 
 class Real(Machine):
@@ -197,8 +201,13 @@ class Real(Machine):
         self.arch = self.device.compute_capability
         self.stream = self.cupy.cuda.get_current_stream
         self.opted_in = {}                                 # kernel -> bytes of dynamic shared memory above 48 KiB
-        if self.cupy.cuda.runtime.getDeviceCount() == 1:   # no other device can be the current one
+        if self.cupy.cuda.runtime.getDeviceCount() == 1:
             self.start = self.cupy.cuda.driver.launchKernel
+            self.be_alone()
+
+    def be_alone(self):
+        """No other device can be the current one: no launch asks which it is."""
+        self.queue = lambda: self.stream().ptr
 
     def allocate(self, nbytes):
         try:

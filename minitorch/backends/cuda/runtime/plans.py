@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....random.philox import Place
 from ... import precision
 from .parameters import LINE, Buffers, Late, lay_out
 
@@ -32,6 +33,7 @@ MOST_PLANS, MOST_SEEN = 1 << 14, 1 << 12
 OF_REAL = frozenset({"kind", "index", "arch", "form", "cupy", "device", "ndarray", "load"})
 PLAIN = frozenset({int, float, bool, str, type(None)})
 TENSOR_MAP = 128                                           # bytes
+SMALL = 4096                                               # bytes: results that do not hold on to much memory
 UNIT = 512                                                 # bytes: the grain of scratch memory
 recording = threading.RLock()                              # shadows have one recorder each
 
@@ -47,12 +49,12 @@ class Recorder:
     capture = None
 
     def __init__(self, real):
-        self.real = real
+        self.real, self.at_work = real, False
         self.begin()
 
     def begin(self):
         """Forget what was noted."""
-        self.steps, self.made = [], []
+        self.steps, self.made, self.lasts = [], [], []
 
     def __getattr__(self, name):
         if name in OF_REAL:
@@ -96,10 +98,16 @@ class Recorder:
         if self.kind == "sim":
             self.steps.append(Look(array, check))
 
+    def lasting(self, function, *args):
+        """Arrays that keep their values are real ones: the plan has their addresses, and keeps them."""
+        found = self.real.lasting(function, *[getattr(x, "stands_for", x) for x in args])
+        self.lasts.append(found)
+        return found
+
     def refuse(self, *args, **options):
         raise Unplannable("the host's part of this depends on more than shapes")
 
-    from_host = to_host = from_device = view = synchronize = outside_capture = by_library = lasting = refuse
+    from_host = to_host = from_device = view = synchronize = outside_capture = by_library = refuse
 
 
 class Made:
@@ -161,66 +169,62 @@ def planned(F, name, function, twin):
     """`function`, of arrays of `F` and plain values, with a plan for each kind of call.
 
     `name` tells it from others, ``twin(shadow)`` is the same function on a backend whose machine is a `Recorder`. The
-    plans are in `F.plans`.
+    plans are in `F.plans`. A call looks its plan up without asking whether its arguments are plain: only those that are
+    have one. The random numbers' `Place`, which differs from call to call, may be given by keyword.
     """
-    ndarray, seen = F.ndarray, set()
-
-    def quick(*args, **attrs):
-        """The commonest calls, of one or two arrays without gaps: a shorter key."""
-        if not attrs:
-            if len(args) == 2:
-                x, y = args
-                if x.__class__ is y.__class__ is ndarray and x._c_contiguous and y._c_contiguous \
-                        and not (x.data.ptr | y.data.ptr) & 15:
-                    plan = F.plans.get((name, precision.state, x.shape, x.dtype, y.shape, y.dtype))
-                    return plan(x, y) if plan is not None else call(*args)
-            elif len(args) == 1:
-                x, = args
-                if x.__class__ is ndarray and x._c_contiguous and not x.data.ptr & 15:
-                    plan = F.plans.get((name, precision.state, x.shape, x.dtype))
-                    return plan(x) if plan is not None else call(*args)
-        return call(*args, **attrs)
+    ndarray, plans, seen = F.ndarray, F.plans, set()
 
     def call(*args, **attrs):
-        key, aligned = [name, precision.state], 0
+        key, place = [name, precision.state], None
         for x in args:
-            if x.__class__ is ndarray:
-                aligned |= x.data.ptr
-                key += (x.shape, x.dtype) if x._c_contiguous else (x.shape, x.dtype, x.strides)
-            elif x.__class__ in PLAIN:
-                key += x.__class__, x or repr(x)           # 0.0 and -0.0 are equal, and not the same
-            elif x.__class__ is tuple and is_plain(x) or isinstance(x, np.dtype):
-                key += np.dtype, x                         # a word between, that it is not taken for strides
+            kind = x.__class__
+            if kind is ndarray:
+                key.append(getattr(x, "kind", None) or name_kind(x))
             else:
-                return function(*args, **attrs)
+                key += kind, x if kind is not float or x else repr(x)      # 0.0 and -0.0 are equal, and not the same
         for k, x in attrs.items():
-            if x.__class__ in PLAIN:
-                key += k, x.__class__, x or repr(x)
-            elif isinstance(x, tuple) and is_plain(x) or isinstance(x, np.dtype):
-                key += k, x
+            kind = x.__class__
+            if kind is Place and place is None:
+                place = x
+                key += k, x.state is None
             else:
-                return function(*args, **attrs)
-        if aligned & 15:
-            key += [x.data.ptr & 15 for x in args if x.__class__ is ndarray]
+                key += k, kind, x if kind is not float or x else repr(x)
         key = tuple(key)
-        plan = F.plans.get(key)
+        try:
+            plan = plans.get(key)
+        except TypeError:                                  # what has no hash is not plain
+            return function(*args, **attrs)
         if plan is not None:
-            return plan(*args)
+            return plan(*args) if place is None else plan(*args, place)
+        if not is_plain([x for x in (*args, *attrs.values()) if x.__class__ is not ndarray and x is not place]):
+            return function(*args, **attrs)
         if key in seen:
-            return first(F, key, twin, function, args, attrs)(*args)
+            return first(F, key, twin, function, args, attrs)(*args, *([] if place is None else [place]))
         if len(seen) >= MOST_SEEN:
             seen.clear()
         seen.add(key)
         return function(*args, **attrs)
 
-    quick.takes_halves, quick.without_plans = getattr(function, "takes_halves", False), function
-    return quick
+    call.takes_halves, call.without_plans = getattr(function, "takes_halves", False), function
+    return call
+
+
+@functools.lru_cache(maxsize=MOST_SEEN)
+def kind_of(shape, dtype, strides, offset):
+    """What stands in keys for arrays of a shape, a dtype, strides (None without gaps) and an address modulo 16."""
+    return object()
+
+
+def name_kind(x):
+    """The kind of an array, which it remembers from now on: it costs as much to ask for as all the rest of a key."""
+    x.kind = found = kind_of(x.shape, x.dtype, None if x._c_contiguous else x.strides, x.data.ptr & 15)
+    return found
 
 
 def is_plain(values):
-    """True for a tuple of numbers, words, None and such tuples."""
+    """True for numbers, words, None, dtypes and tuples of them."""
     for x in values:
-        if x.__class__ not in PLAIN and not (isinstance(x, tuple) and is_plain(x)):
+        if x.__class__ not in PLAIN and not (isinstance(x, np.dtype) or isinstance(x, tuple) and is_plain(x)):
             return False
     return True
 
@@ -230,30 +234,63 @@ def first(F, key, twin, function, args, attrs):
     try:
         plan = record(F, twin, args, attrs)
     except Unplannable:
-        plan = functools.partial(function, **attrs)
+        plan = without_plan(function, attrs)
+    if plan is None:                                       # the call is a part of what a recording needs at once
+        return without_plan(function, attrs)
     if len(F.plans) >= MOST_PLANS:
         F.plans.clear()
     F.plans[key] = plan
     return plan
 
 
+def without_plan(function, attrs):
+    """`function` as a plan is called: with its arrays, and the place of random numbers behind them."""
+    at = next((k for k, x in attrs.items() if x.__class__ is Place), None)
+    if at is None:
+        return functools.partial(function, **attrs)
+    return lambda *args: function(*args[:-1], **{**attrs, at: args[-1]})
+
+
 def record(F, twin, args, attrs):
-    """A function of `args` that does what the function did with their phantoms."""
+    """A function of `args` that does what the function did with their phantoms; None within a recording."""
     with recording:
         shadow = F.shadow
         recorder = shadow.machine
-        recorder.begin()
-        shadow.plans.clear()                               # of kernels that may be other ones now
-        inputs = [shadow.ndarray(x.shape, x.dtype, recorder.phantom(x.nbytes, x.data.ptr & 15), x.strides)
-                  if x.__class__ is F.ndarray else x for x in args]
-        result = twin(shadow)(*inputs, **attrs)
-        writer = Writer(F, recorder, inputs, result)
-        kept = [i for i, made in enumerate(recorder.made)
-                if made.end is None and i not in writer.arrays and i not in writer.owners]
-        if kept:                                           # in a cache, which must not hand them to other recordings
-            del F.shadow
-            raise Unplannable("an array that outlives the call")
-        return writer.plan(result)
+        if recorder.at_work:
+            return None
+        recorder.at_work = True
+        try:
+            return recorded(F, shadow, recorder, twin, args, attrs)
+        finally:
+            recorder.at_work = False
+
+
+def recorded(F, shadow, recorder, twin, args, attrs):
+    recorder.begin()
+    shadow.plans.clear()                                   # of kernels that may be other ones now
+    inputs, sources = [], []                               # sources: the address, or number, of each phantom
+    for i, x in enumerate(args):
+        if x.__class__ is F.ndarray:
+            sources.append(f"a{i}.data.ptr")
+            x = shadow.ndarray(x.shape, x.dtype, recorder.phantom(x.nbytes, x.data.ptr & 15), x.strides)
+        inputs.append(x)
+    for k, x in attrs.items():
+        if x.__class__ is Place:                           # two phantoms that stand for numbers
+            x, n = Place(recorder.phantom(0).ptr, recorder.phantom(0).ptr, x.state), len(args)
+            sources += [f"a{n}.seed", f"a{n}.offset"]
+            if x.state is not None:
+                x = x._replace(state=shadow.ndarray((2,), np.uint64, recorder.phantom(16)))
+                sources.append(f"a{n}.state.data.ptr")
+            inputs.append(x)
+            attrs = {**attrs, k: x}
+    result = twin(shadow)(*inputs[:len(args)], **attrs)
+    writer = Writer(F, recorder, inputs, sources, result)
+    kept = [i for i, made in enumerate(recorder.made)
+            if made.end is None and i not in writer.arrays and i not in writer.owners]
+    if kept:                                               # in a cache, which must not hand them to other recordings
+        del F.shadow
+        raise Unplannable("an array that outlives the call")
+    return writer.plan(result)
 
 
 # ---- writing a plan ----------------------------------------------------------------------------------------
@@ -261,13 +298,12 @@ class Writer:
     """The source of a plan, a function in straight lines; everything that differs between plans of one form, sizes,
     offsets, kernels, is a name in it, so that few texts are ever compiled."""
 
-    def __init__(self, F, recorder, inputs, result):
+    def __init__(self, F, recorder, inputs, sources, result):
         self.F, self.machine, self.inputs = F, F.machine, inputs
-        self.steps, self.made = recorder.steps, recorder.made
+        self.steps, self.made, self.lasts = recorder.steps, recorder.made, recorder.lasts
         self.scope, self.lines, self.pointers = {}, [], {}
-        arrays = [f"a{i}" for i, x in enumerate(inputs) if isinstance(x, F.ndarray)]
         self.type = F.shadow.ndarray
-        self.arrays = dict(enumerate(arrays))              # index of a phantom -> the parameter
+        self.arrays = dict(enumerate(sources))             # index of a phantom -> the expression that it stands for
         self.owners = self.results_of(result)
 
     def place(self, address):
@@ -282,6 +318,8 @@ class Writer:
         return name
 
     def plan(self, result):
+        if self.lasts:
+            self.lines.append(f"keep({self.name('k', self.lasts)})")
         self.allocate()
         self.buffer()
         for k, step in enumerate(self.steps):
@@ -297,7 +335,7 @@ class Writer:
         used = re.findall(r"\b[a-z]+\d*\b", body)
         scope = {"new": self.machine.cupy.ndarray.__base__.__new__, "T": self.F.ndarray, "queue": self.machine.queue,
                  "allocate": self.machine.allocate, "start": self.machine.start, "fill": self.machine.fill,
-                 "look": self.machine.look, **self.scope}
+                 "look": self.machine.look, "keep": self.machine.keep, **self.scope}
         names = [n for n in scope if n in used or n == "T"]
         text = f"def plan({parameters}{', ' if parameters else ''}*, {', '.join(f'{n}={n}' for n in names)}):\n{body}"
         exec(code_of(text), found := {n: scope[n] for n in names})
@@ -309,7 +347,7 @@ class Writer:
         index, offset = self.place(address)
         if index not in self.pointers:
             self.pointers[index] = f"p{index}"
-            self.lines.append(f"p{index} = {self.arrays[index]}.data.ptr")
+            self.lines.append(f"p{index} = {self.arrays[index]}")
         return f"p{index} + {self.name('o', offset)}" if offset else f"p{index}"
 
     def results_of(self, result):
@@ -323,13 +361,21 @@ class Writer:
         return [index for index in found if index not in self.arrays]
 
     def allocate(self):
-        """Lines that allocate results, and one piece of memory for all that is needed only on the way."""
+        """Lines that allocate results, small ones together, and one piece of memory for all that is needed only on the
+        way."""
         on_the_way = []
+        small = [i for i in self.owners if self.made[i].nbytes <= SMALL]
+        if len(small) > 1:
+            offsets, total = arrange([Made(self.made[i].nbytes, 0) for i in small], len(self.steps))
+            self.lines.append(f"m = allocate({self.name('n', total)})")
+            self.lines += [f"m{i} = m + {self.name('o', offset)}" for i, offset in zip(small, offsets)]
         for index, made in enumerate(self.made):
             if index in self.arrays:
                 continue
             self.pointers[index] = f"p{index}"
-            if index in self.owners:
+            if index in small and len(small) > 1:
+                self.lines.append(f"p{index} = m{index}.ptr")
+            elif index in self.owners:
                 self.lines += [f"m{index} = allocate({self.name('n', made.nbytes)})", f"p{index} = m{index}.ptr"]
             else:
                 on_the_way.append(index)
@@ -362,16 +408,18 @@ class Writer:
         if f"{name} = new(T)" in self.lines:
             return name
         if index in self.arrays:
-            y = self.inputs[int(self.arrays[index][1:])]
+            source = self.arrays[index].partition(".")[0]
+            y = self.inputs[int(source[1:])]
             if offset or x.dtype != y.dtype:
                 raise Unplannable("a view that begins elsewhere than its array")
-            self.lines += [f"{name} = {self.arrays[index]}.view()",
+            self.lines += [f"{name} = {source}.view()",
                            f"{name}._set_shape_and_strides({shape}, {strides}, True, True)"]
             return name
         memory = f"m{index} + {self.name('o', offset)}" if offset else f"m{index}"
         dtype = self.name("k", x.dtype)
+        kind = self.name("k", kind_of(x.shape, x.dtype, None if x._c_contiguous else x.strides, offset & 15))
         self.lines += [f"{name} = new(T)", f"{name}._init({shape}, {dtype}, {memory}"
-                       f"{'' if x._c_contiguous else ', ' + strides})"]
+                       f"{'' if x._c_contiguous else ', ' + strides})", f"{name}.kind = {kind}"]
         return name
 
     # -- steps -------------------------------------------------------------------------------------------------
@@ -392,7 +440,7 @@ class Writer:
                 constant(data[at:begin])
                 formats.append("Q" if make is None else f"{end - begin}s")
                 pointer, at = self.pointer(address), end
-                values.append(pointer if make is None else f"{self.name('f', make)}({pointer})")
+                values.append(pointer if make is None else f"{self.name('f', remembering(make))}({pointer})")
             constant(data[at:])
         buffers = Buffers([(s.data, s.places) for s in launches], "<" + "".join(formats), self.machine.extra)
         self.scope |= {"spare": buffers.spare, "take": buffers.take, "pack": buffers.format.pack_into}
@@ -413,6 +461,11 @@ class Writer:
             if seen is None:
                 raise Unplannable("values of an array that is made on the way")
             self.lines.append(f"look({seen}, {self.name('k', step.check)})")
+
+
+def remembering(make):
+    """``make(address)`` for the addresses that arrays of a program come back to."""
+    return functools.lru_cache(maxsize=64)(make)
 
 
 @functools.lru_cache(maxsize=4096)

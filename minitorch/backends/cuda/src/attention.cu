@@ -16,6 +16,7 @@
 //   ALIGNED  whether rows begin at, and are as long as, multiples of 16 bytes
 #include "attention_mma.cuh"
 #include "attention_simt.cuh"
+#include "attention_softmax.cuh"
 
 // Rows of a warp, and lines that are taken at a time: what fits into registers and shared memory; as in
 // ops/attention.py.
@@ -26,67 +27,9 @@ enum {
     QUERY_ROWS = HALF && (SHORT || MASK < 2) ? 32 : 16, KEY_ROWS = HALF && SHORT ? 32 : 16, LINES = HALF || SHORT ? 32 : 16,
 };
 
-constexpr float LOG2E = 1.4426950408889634f;
-__device__ __forceinline__ float minus_infinity() { return __int_as_float(0xff800000); }
-struct Larger { __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); } };
-
-// Scores are products times this, in powers of two. Where numbers are added they are already multiplied.
-__device__ __forceinline__ float factor_of(const Attention& p) { return MASK == 2 ? 1 : p.scale * LOG2E; }
-
-// A product of a query and a key with its mask; `mask` points to the matrix of this place in the batch. EDGE: one of
-// the two may lie outside, or the key behind the query.
-template <bool EDGE>
-__device__ __forceinline__ float masked(float product, const V* mask, const Attention& p, int query, int key) {
-    if (EDGE && (query >= p.queries || key >= p.keys || CAUSAL && key > query)) return minus_infinity();
-#if MASK == 1
-    if (!mask[query * p.mask.row + key * p.mask.column]) return minus_infinity();
-#elif MASK == 2
-    product = product * (p.scale * LOG2E) + LOG2E * to_float(mask[query * p.mask.row + key * p.mask.column]);
-#endif
-    return product;
-}
-
-// A thread's products in row `r` of a warp's, whose rows are queries (or keys, if TURNED) from `row` on, and columns
-// from `column` on. Row by row, so that not all numbers of a mask are in registers at once.
-template <class W, bool EDGE, bool TURNED, class Sums>
-__device__ __forceinline__ void mask_row(Sums& sums, int r, const V* mask, const Attention& p, int row, int column) {
-    #pragma unroll
-    for (int c = 0; c < Sums::COUNT; c++) {
-        const int i = row + W::row(r), j = column + W::column(c);
-        sums(r, c) = masked<EDGE>(sums(r, c), mask, p, TURNED ? j : i, TURNED ? i : j);
-    }
-}
-template <class W, bool TURNED, class Sums>
-__device__ __forceinline__ void mask_row(Sums& sums, int r, bool inside, const V* mask, const Attention& p, int row,
-                                         int column) {
-    if (!inside) mask_row<W, true, TURNED>(sums, r, mask, p, row, column);
-    else if (MASK) mask_row<W, false, TURNED>(sums, r, mask, p, row, column);
-}
-
-// Writes a warp's rows of features from `row` on, each times a factor.
-template <class W>
-__device__ __forceinline__ void write_rows(T* out, const Rows& x, int row, int rows, int features,
-                                           typename W::Features& sums, const float (&factor)[W::HELD]) {
-    enum { TOGETHER = ALIGNED ? W::Features::TOGETHER : 1 };
-    #pragma unroll
-    for (int r = 0; r < W::HELD; r++) {
-        if (row + W::row(r) >= rows) continue;
-        T* to = out + (row + W::row(r)) * x.row;
-        #pragma unroll
-        for (int c = 0; c < W::Features::COUNT; c += TOGETHER) {
-            if (W::feature(c) >= features) continue;
-            Vector<T, TOGETHER> some;
-            #pragma unroll
-            for (int i = 0; i < TOGETHER; i++) some.at[i] = narrow<T>(sums(r, c + i) * factor[r]);
-            store_vector(to + W::feature(c) * x.column, some);
-        }
-    }
-}
-
 // ---- forward -----------------------------------------------------------------------------------------------
 // A block takes FORWARD_ROWS queries a warp, and goes over the keys. Keys are copied while values are multiplied, and
-// values while keys are. `logs` is the logarithm of each query's sum of exponentials, to base 2, +inf where a query sees
-// no key.
+// values while keys are.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 attention_forward(T* out, float* logs, const T* query, const T* key, const T* value, const V* mask, const Attention p) {
     typedef Warp<T, FORWARD_ROWS> W;
@@ -125,21 +68,9 @@ attention_forward(T* out, float* logs, const T* query, const T* key, const T* va
         #pragma unroll
         for (int r = 0; r < W::HELD; r++) {
             mask_row<W, false>(weights, r, inside, mask, p, row, column);
-            float top = largest[r];
-            #pragma unroll
-            for (int c = 0; c < weights.COUNT; c++) top = fmaxf(top, weights(r, c));
-            top = warp_reduce<W::LANES>(top, Larger());
-            const float shift = top == minus_infinity() ? 0 : top * factor;
-            const float correction = exp2f(largest[r] * factor - shift);
-            largest[r] = top;
-            total[r] *= correction;
+            const float correction = weigh<W>(weights, r, factor, largest[r], total[r]);
             #pragma unroll
             for (int c = 0; c < sums.COUNT; c++) sums(r, c) *= correction;
-            #pragma unroll
-            for (int c = 0; c < weights.COUNT; c++) {
-                weights(r, c) = exp2f(weights(r, c) * factor - shift);
-                total[r] += weights(r, c);
-            }
         }
         wait_copies<0>();
         __syncthreads();                                   // the values are there, and the keys are done with
@@ -147,16 +78,7 @@ attention_forward(T* out, float* logs, const T* query, const T* key, const T* va
         commit_copies();
         W::template weights_by_rows<KEYS>(sums, weights, values, room);
     }
-    float inverse[W::HELD];
-    logs += (i64)place * p.queries;
-    #pragma unroll
-    for (int r = 0; r < W::HELD; r++) {
-        const float t = warp_reduce<W::LANES>(total[r], Add());
-        inverse[r] = t > 0 ? 1 / t : t == 0 ? 0 : t;       // NaN stays
-        if (threadIdx.x % W::LANES == 0 && row + W::row(r) < p.queries)
-            logs[row + W::row(r)] = t == 0 ? -minus_infinity() : largest[r] * factor + log2f(t);
-    }
-    write_rows<W>(out + batch_offset(p.out, p, place), p.out, row, p.queries, p.value_features, sums, inverse);
+    conclude<W>(out, logs, p, place, row, sums, factor, largest, total);
 }
 
 // ---- backward ----------------------------------------------------------------------------------------------

@@ -19,11 +19,6 @@ template <int LINES> using ByRow = SharedTile<T, HEAD, LINES, false>;
 
 template <class X, int ROWS> struct Warp;                  // see attention_mma.cuh and attention_simt.cuh
 
-__device__ __forceinline__ i64 batch_offset(const Rows& x, const Attention& p, unsigned place) {
-    unsigned last = place % p.batch[2], rest = place / p.batch[2];
-    return last * x.batch[2] + rest % p.batch[1] * x.batch[1] + rest / p.batch[1] * x.batch[0];
-}
-
 template <int LINES, int THREADS>
 __device__ __forceinline__ void copy_rows(T* tile, const T* data, const Rows& x, int first, int rows, int features) {
     ByFeature<LINES>::template copy<ALIGNED, THREADS>(tile, data, x.row, x.column, first, rows, 0, features);

@@ -1,8 +1,9 @@
 // Sums over all but the channels of (N, channels, inner), and what batch norm does with them.
 //
-// A sum is made in two steps, in a fixed order: blocks make partial ones, then `conclude_*` merges those of a channel.
-// Partial sums lie (parts, channels * across), where `across` is 1, or `inner` for the kernels that read memory as
-// columns: there `inner` is so small that a block would find little of a channel side by side.
+// A sum is made in two steps, in a fixed order: blocks make partial ones, then those of a channel are merged. Partial
+// sums lie (parts, channels * across), where `across` is 1, or `inner` for the kernels that read memory as columns:
+// there `inner` is so small that a block would find little of a channel side by side, and `conclude_*` merges. Where it
+// is large, each block that goes on with a channel merges its parts by itself, which are few: a launch less.
 //
 //   WHAT  0: mean and squared distances; 1: sums of the gradient, and of the gradient times the normalised input;
 //         2: sums of products of two inputs
@@ -62,7 +63,27 @@ __device__ __forceinline__ State fetch(const Wide* parts, i64 place) {
     return state;
 }
 
+#if WHAT == 0
+// What partial moments come to.
+__device__ __forceinline__ void conclude(Moments moments, double eps, bool centred, Wide& mean, Wide& variance,
+                                         Wide& inverse) {
+    mean = centred ? moments.mean : Wide(0);
+    variance = moments.squares / moments.count;
+    if (!centred) variance += moments.mean * moments.mean;
+    inverse = 1 / sqrt(variance + Wide(eps));
+}
+#endif
+
 #ifdef THREADS
+// For each pack of this block's share of its channel `each(place)`.
+template <class Each> __device__ __forceinline__ void over_share(i64 channels, u32 packs_inner, u32 packs, Each each) {
+#pragma unroll 4
+    for (i64 i = blockIdx.y * THREADS + threadIdx.x; i < packs; i += gridDim.y * THREADS) {
+        u32 sample = u32(i) / packs_inner, rest = u32(i) - sample * packs_inner;
+        each(((sample * channels + blockIdx.x) * (i64)packs_inner + rest) * VECTOR);
+    }
+}
+
 // Blocks (channels, shares): each goes over every so many packs of its channel.
 extern "C" __global__ void __launch_bounds__(THREADS)
 sum_planes(Wide* __restrict__ parts, const T* __restrict__ input, const T* __restrict__ grad,
@@ -72,18 +93,79 @@ sum_planes(Wide* __restrict__ parts, const T* __restrict__ input, const T* __res
     Wide mean, inverse;
     statistics(mean, inverse, means, deviations, channel);
     State state = nothing();
-#pragma unroll 4
-    for (i64 i = blockIdx.y * THREADS + threadIdx.x; i < packs; i += gridDim.y * THREADS) {
-        u32 sample = u32(i) / packs_inner, rest = u32(i) - sample * packs_inner;
-        i64 at = ((sample * channels + channel) * (i64)packs_inner + rest) * VECTOR;
+    over_share(channels, packs_inner, packs, [&](i64 at) {
         Wide x[VECTOR], g[VECTOR];
         load_pack(x, input + at);
         if (WHAT) load_pack(g, grad + at);
         add(state, x, g, mean, inverse);
-    }
+    });
     state = over_row(state, MergeState(), 0);
     if (threadIdx.x == 0) store(parts, blockIdx.y * channels + channel, state);
 }
+
+// The parts of this block's channel, of which there are at most as many as threads in two warps, merged by each warp.
+__device__ __forceinline__ State merged_by_warp(const Wide* parts, i64 channels, int shares) {
+    State state = nothing();
+    for (int share = threadIdx.x % WARP; share < shares; share += WARP)
+        state = MergeState()(state, fetch(parts, share * channels + blockIdx.x));
+#pragma unroll
+    for (int distance = WARP / 2; distance; distance /= 2) state = MergeState()(state, from_lane(state, distance));
+    return state;
+}
+
+// Blocks (channels, shares) that merge what sum_planes found; those of share 0 write it down.
+#if WHAT == 0
+extern "C" __global__ void __launch_bounds__(THREADS)
+scale_planes(T* __restrict__ out, Wide* __restrict__ means, Wide* __restrict__ variances,
+             Wide* __restrict__ deviations, const T* __restrict__ input, const T* __restrict__ weight,
+             const T* __restrict__ bias, const Wide* __restrict__ parts, i64 channels, u32 packs_inner, u32 packs,
+             double eps, bool centred) {
+    i64 channel = blockIdx.x;
+    Moments moments = merged_by_warp(parts, channels, gridDim.y);
+    Wide mean, variance, inverse;
+    conclude(moments, eps, centred, mean, variance, inverse);
+    if (threadIdx.x == 0 && blockIdx.y == 0) {
+        means[channel] = mean;
+        variances[channel] = variance;
+        deviations[channel] = inverse;
+    }
+    Wide scale = inverse * (weight ? widen(weight[channel]) : Wide(1)), shift = bias ? widen(bias[channel]) : Wide(0);
+    over_share(channels, packs_inner, packs, [&](i64 at) {
+        Wide x[VECTOR];
+        load_pack(x, input + at);
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) x[v] = (x[v] - mean) * scale + shift;
+        store_pack(out + at, x);
+    });
+}
+#else
+extern "C" __global__ void __launch_bounds__(THREADS)
+scale_planes_backward(T* __restrict__ result, T* __restrict__ grads, T* __restrict__ alongs,
+                      const T* __restrict__ grad, const T* __restrict__ input, const T* __restrict__ weight,
+                      const Wide* __restrict__ means, const Wide* __restrict__ deviations,
+                      const Wide* __restrict__ parts, i64 channels, u32 packs_inner, u32 packs, i64 count,
+                      bool centred) {
+    i64 channel = blockIdx.x;
+    State state = merged_by_warp(parts, channels, gridDim.y);
+    if (threadIdx.x == 0 && blockIdx.y == 0) {
+        grads[channel] = narrow<T>(state.grad);
+        alongs[channel] = narrow<T>(state.along);
+    }
+    Wide mean, inverse;
+    statistics(mean, inverse, means, deviations, channel);
+    Wide scale = inverse * (weight ? widen(weight[channel]) : Wide(1));
+    Wide mean_grad = centred ? state.grad / count : Wide(0), mean_along = state.along / count;
+    over_share(channels, packs_inner, packs, [&](i64 at) {
+        Wide x[VECTOR], g[VECTOR];
+        load_pack(x, input + at);
+        load_pack(g, grad + at);
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++)
+            g[v] = (g[v] - mean_grad - (x[v] - mean) * inverse * mean_along) * scale;
+        store_pack(result + at, g);
+    });
+}
+#endif
 
 #else
 #if VECTOR == 1
@@ -134,12 +216,25 @@ conclude_moments(Wide* __restrict__ means, Wide* __restrict__ variances, Wide* _
                  const Wide* __restrict__ parts, i64 channels, int shares, i64 across, double eps, bool centred) {
     i64 channel = blockIdx.x * (i64)BLOCK + threadIdx.x;
     if (channel >= channels) return;
-    Moments moments = merged(parts, channel, channels, shares, across);
-    Wide variance = moments.squares / moments.count;
-    if (!centred) variance += moments.mean * moments.mean;
-    means[channel] = centred ? moments.mean : Wide(0);
+    Wide mean, variance, inverse;
+    conclude(merged(parts, channel, channels, shares, across), eps, centred, mean, variance, inverse);
+    means[channel] = mean;
     variances[channel] = variance;
-    deviations[channel] = 1 / sqrt(variance + Wide(eps));
+    deviations[channel] = inverse;
+}
+
+// Running statistics of type T moved towards those of a batch by the share `momentum`, the variance by `unbiased` times
+// that: in place.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+move_statistics(T* __restrict__ running_mean, T* __restrict__ running_var, const Wide* __restrict__ means,
+                const Wide* __restrict__ variances, i64 channels, double momentum, double unbiased) {
+    i64 channel = blockIdx.x * (i64)BLOCK + threadIdx.x;
+    if (channel >= channels) return;
+    Wide stays = Wide(1 - momentum);
+    if (running_mean)
+        running_mean[channel] = narrow<T>(widen(running_mean[channel]) * stays + Wide(momentum) * means[channel]);
+    if (running_var)
+        running_var[channel] = narrow<T>(widen(running_var[channel]) * stays + Wide(unbiased) * variances[channel]);
 }
 #else
 extern "C" __global__ void __launch_bounds__(BLOCK)

@@ -35,6 +35,13 @@ template <> __device__ __forceinline__ float to_float(__nv_bfloat16 x) { return 
 template <> __device__ __forceinline__ __nv_bfloat16 from_float(float x) { return __float2bfloat16_rn(x); }
 #endif
 
+// The nearest number with 10 bits of mantissa: TF32, which tensor cores make of float32 by cutting it off.
+__device__ __forceinline__ float to_tf32(float x) {
+  u32 bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+  return __uint_as_float(bits);
+}
+
 // A stored value as what it is computed in, and back.
 template <class T> __device__ __forceinline__ compute<T> widen(T x) {
   if constexpr (compute_type<T>::half) return to_float(x);
@@ -79,6 +86,13 @@ template <int N> __device__ __forceinline__ void locate(const Layout& layout, u3
     for (int k = 0; k < N; k++) place[k] += coordinate * layout.strides[k][d];
     index = quotient;
   }
+}
+
+// ---- batches ---------------------------------------------------------------------------------------------------
+// Where the matrix of a place in a batch begins: `x` has its strides, `p` the sizes of the batch.
+template <class X, class P> __device__ __forceinline__ i64 batch_offset(const X& x, const P& p, unsigned place) {
+  unsigned last = place % p.batch[2], rest = place / p.batch[2];
+  return last * x.batch[2] + rest % p.batch[1] * x.batch[1] + rest / p.batch[1] * x.batch[0];
 }
 
 // ---- reductions ------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
-// Convolution in one or two dimensions and its two gradients, as products of matrices whose one operand is gathered
+// Convolution in one to three dimensions and its two gradients, as products of matrices whose one operand is gathered
 // from images on the way to shared memory: nothing is unfolded in memory. And directly, where the matrices would be too
 // thin.
 //
 //   T, U            dtypes of the operands and of the output
-//   TASK, KH, KW    as in windows.cuh
+//   TASK, KD, KH, KW, VOLUME   as in windows.cuh
 //   TILE_M ...      as in matmul_simt.cu
 //   VECTOR_A        neighbours of the weight that are read at once (TASK 0 and 1)
 //   VECTOR_OUT      neighbours that are written at once
@@ -45,7 +45,7 @@ struct Gradients : Held<TILE_M, 1, true> {
         : data(data), c(c), group(group), first(first + line()), k(k + step()), k_end(k_end) {}
 
     __device__ __forceinline__ void fetch() {
-        const int size = c.out_height * c.out_width;
+        const int size = grid_volume(c);
         const T* pixel = data + plane_of(c, group, first, k / size) + k % size;
         #pragma unroll
         for (int i = 0; i < COUNT; i++)
@@ -70,7 +70,7 @@ convolve(U* out, const T* left, const T* images, const T* bias, const Convolutio
 #endif
     multiply<true, TASK == 2>(sums, next_a, next_b, place, k_begin, k_end);
 
-    const int size = grid_height(c) * grid_width(c);
+    const int size = grid_volume(c);
     #pragma unroll
     for (int j = 0; j < THREAD_N; j += VECTOR_OUT) {
         const int column = tile.column + place.column + in_groups(j, LANES_N);
@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(256)
 convolve_direct(U* out, const T* left, const T* images, const T* bias, const Convolution c, i64 count) {
     const i64 index = blockIdx.x * 256LL + threadIdx.x;
     if (index >= count) return;
-    const int size = grid_height(c) * grid_width(c), channel = index / size % (c.groups * c.rows);
+    const int size = grid_volume(c), channel = index / size % (c.groups * c.rows);
     const int group = channel / c.rows;
     const Pixel pixel = pixel_of(c, group, index / size / (c.groups * c.rows) * size + index % size);
     left += (i64)channel * c.depth;
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(256)
 convolve_direct_weight(U* out, const T* left, const T* images, const Convolution c) {
     __shared__ Acc parts[32];
     const int tap = blockIdx.x % c.columns, output = blockIdx.x / c.columns, group = output / c.rows;
-    const int size = c.out_height * c.out_width;
+    const int size = grid_volume(c);
     const Tap place = tap_of(c, tap);
     Acc sum = 0;
     for (int k = threadIdx.x; k < c.depth; k += 256) {

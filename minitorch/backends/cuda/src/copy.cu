@@ -7,7 +7,7 @@
 // tile through shared memory, so that both reads and writes are of whole rows, in vectors of VECTOR elements that divide
 // rows, columns and steps. All loads of a thread are under way at once: up to 64 bytes. Rows in shared
 // memory are an odd number of words apart, so that the reads across them meet a bank twice at most. `batch` says where
-// each matrix begins in both.
+// each matrix begins in both. ROUND: the elements are float32, and become TF32.
 constexpr int TILE = sizeof(T) == 8 ? 32 : 64, PITCH = TILE + (sizeof(T) < 4 ? 4 / sizeof(T) : 1);
 constexpr int THREADS = 256, ACROSS = TILE / VECTOR, HEIGHT = THREADS / ACROSS, STEPS = TILE / HEIGHT;
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -28,7 +28,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   for (u32 s = 0, i = y; s < STEPS; s++, i += HEIGHT)
     if (row + i < rows && column + x < columns)
 #pragma unroll
-      for (int v = 0; v < VECTOR; v++) tile[i * PITCH + x + v] = pack[s].at[v];
+      for (int v = 0; v < VECTOR; v++) {
+#ifdef ROUND
+        tile[i * PITCH + x + v] = __float_as_uint(to_tf32(__uint_as_float(pack[s].at[v])));
+#else
+        tile[i * PITCH + x + v] = pack[s].at[v];
+#endif
+      }
   __syncthreads();
 #pragma unroll
   for (u32 j = y; j < TILE; j += HEIGHT) {

@@ -225,22 +225,35 @@ scan_rows(V* __restrict__ out, i64* __restrict__ indices, const T* __restrict__ 
 
 #else
 // ---- planes ------------------------------------------------------------------------------------------------
-// Blocks of 32 neighbouring columns x SHARES shares of the n; `tiles` of them for each of `outer`.
+// Blocks of 32 neighbouring columns, `tiles` of them for each of `outer`, which go over the n once: SHARES times EACH
+// elements of a column at a time, of which each thread holds EACH.
+enum { EACH = OP < 2 ? 8 : 4 };
+
 extern "C" __global__ void __launch_bounds__(WARP* SHARES, 4)
 scan_planes(V* __restrict__ out, i64* __restrict__ indices, const T* __restrict__ input, i64 n, i64 inner, int tiles) {
-    __shared__ State of_share[SHARES][WARP];
+    __shared__ State of_share[2][SHARES][WARP];            // by turns: one is read while the other is written
     i64 column = blockIdx.x % tiles * (i64)WARP + threadIdx.x, start = blockIdx.x / tiles * n * inner + column;
-    i64 share = (n + SHARES - 1) / SHARES, first = threadIdx.y * share, end = min(first + share, n);
     bool inside = column < inner;
-    State total = of_nothing();
-    for (i64 i = first; inside && i < end; i++) total = join(total, of_element(input[start + i * inner], i));
-    of_share[threadIdx.y][threadIdx.x] = total;
-    __syncthreads();
-    State running = of_nothing();
-    for (int k = 0; k < threadIdx.y; k++) running = join(running, of_share[k][threadIdx.x]);
-    for (i64 i = first; inside && i < end; i++) {
-        running = join(running, of_element(input[start + i * inner], i));
-        put(out, indices, start + i * inner, running);
+    State carried = of_nothing();
+    int turn = 0;
+    for (i64 first = threadIdx.y * EACH; first - threadIdx.y * EACH < n; first += SHARES * EACH, turn ^= 1) {
+        State own[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            own[k] = inside && first + k < n ? of_element(input[start + (first + k) * inner], first + k) : of_nothing();
+#pragma unroll
+        for (int k = 1; k < EACH; k++) own[k] = join(own[k - 1], own[k]);
+        of_share[turn][threadIdx.y][threadIdx.x] = own[EACH - 1];
+        __syncthreads();
+        State earlier = of_nothing();
+#pragma unroll 1
+        for (int k = 0; k < SHARES; k++) {
+            if (k == threadIdx.y) earlier = carried;
+            carried = join(carried, of_share[turn][k][threadIdx.x]);
+        }
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            if (inside && first + k < n) put(out, indices, start + (first + k) * inner, join(earlier, own[k]));
     }
 }
 #endif

@@ -113,6 +113,7 @@ template <class C> __device__ __forceinline__ C kept(C x, bool condition) { retu
 
 // ---- one operand -----------------------------------------------------------------------------------------------
 UNARY(identity, x)
+UNARY(tf32, to_tf32(x))
 UNARY(negative, C(-x))
 UNARY(absolute, magnitude(x))
 UNARY(sign, x != x ? x : C((x > C(0)) - (x < C(0))))

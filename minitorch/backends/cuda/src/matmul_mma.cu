@@ -7,9 +7,8 @@
 //   A_ALONG_K, B_ALONG_K    as in matmul_simt.cu
 //   ALIGNED_A, ALIGNED_B    whether chunks of 16 bytes can be copied
 //   VECTOR_OUT              1 or 2 neighbours written at once
-//
-// Tiles are copied STAGES - 1 steps ahead. The one barrier of a step says two things: that everybody's copies for this
-// step have arrived, and that everybody has done with the stage that is filled next.
+//   ROW_SUMS                1: the sums of the rows of `a` as well, for each piece of the depth; of 16-bit floats, which
+//                           are not rounded on the way
 #include "product.cuh"
 #include "mma.cuh"
 
@@ -20,11 +19,17 @@ enum {
 typedef SharedTile<T, TILE_M, DEPTH, A_ALONG_K> TileA;
 typedef SharedTile<T, TILE_N, DEPTH, B_ALONG_K> TileB;
 
+#ifndef ROW_SUMS
+#define ROW_SUMS 0
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS)
-matmul_mma(U* out, const T* a, const T* b, const T* addend, const Product p) {
+matmul_mma(U* out, const T* a, const T* b, const T* addend, const Product p
+#if ROW_SUMS
+           , U* row_sums
+#endif
+) {
     extern __shared__ __align__(128) unsigned char shared[];
-    const auto stage_a = [&](int step) { return (T*)(shared + step % STAGES * (TileA::BYTES + TileB::BYTES)); };
-    const auto stage_b = [&](int step) { return (T*)((unsigned char*)stage_a(step) + TileA::BYTES); };
     const TilePlace tile = tile_place(p, blockIdx.x, TILE_M, TILE_N);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_m = warp / WARPS_N * WARP_M, warp_n = warp % WARPS_N * WARP_N;
@@ -32,24 +37,26 @@ matmul_mma(U* out, const T* a, const T* b, const T* addend, const Product p) {
     const int steps = (k_end - k_begin + DEPTH - 1) / DEPTH;
     a += batch_offset(p.a, p, tile.batch);
     b += batch_offset(p.b, p, tile.batch);
-    const auto copy = [&](int step) {
-        if (step < steps) {
-            const int k = k_begin + step * DEPTH;
-            TileA::copy<ALIGNED_A, THREADS>(stage_a(step), a, p.a.row, p.a.column, tile.row, p.rows, k, k_end);
-            TileB::copy<ALIGNED_B, THREADS>(stage_b(step), b, p.b.column, p.b.row, tile.column, p.columns, k, k_end);
-        }
-        commit_copies();
+    const auto copy = [&](T* tile_a, T* tile_b, int step) {
+        const int k = k_begin + step * DEPTH;
+        TileA::copy<ALIGNED_A, THREADS>(tile_a, a, p.a.row, p.a.column, tile.row, p.rows, k, k_end);
+        TileB::copy<ALIGNED_B, THREADS>(tile_b, b, p.b.column, p.b.row, tile.column, p.columns, k, k_end);
     };
-
     float sums[WARP_M / 16][WARP_N / 8][4] = {};
+#if ROW_SUMS
+    const bool mine = tile.column + warp_n == 0;
+    float of_rows[WARP_M / 16][4] = {};
+    multiply_steps<T, TileA, TileB, DEPTH, STAGES, WARP_M, WARP_N, true>(sums, shared, steps, copy, warp_m, warp_n,
+                                                                         mine, of_rows);
     #pragma unroll
-    for (int step = 0; step < STAGES - 1; step++) copy(step);
-    for (int step = 0; step < steps; step++) {
-        wait_copies<STAGES - 2>();
-        __syncthreads();
-        copy(step + STAGES - 1);
-        multiply_tiles<T, TileA, TileB, DEPTH, WARP_M, WARP_N>(sums, stage_a(step), stage_b(step), warp_m, warp_n);
+    for (int i = 0; i < WARP_M / 8; i++) {
+        const int row = tile.row + warp_m + i * 8 + lane / 4;
+        if (mine && lane % 4 == 0 && row < p.rows)
+            row_sums[blockIdx.y * (i64)p.rows + row] = narrow<U>(of_rows[i / 2][i % 2 * 2]);
     }
+#else
+    multiply_steps<T, TileA, TileB, DEPTH, STAGES, WARP_M, WARP_N>(sums, shared, steps, copy, warp_m, warp_n);
+#endif
 
     out += batch_offset(p.out, p, tile.batch) + blockIdx.y * p.split_stride;
     if (addend) addend += batch_offset(p.addend, p, tile.batch);

@@ -24,12 +24,6 @@ template <> struct Mma<__nv_bfloat16> {
 };
 #endif
 
-// Float32 rounded to the nearest TF32; 16-bit floats as they are.
-template <class X> __device__ __forceinline__ u32 rounded(u32 x) {
-    if constexpr (sizeof(X) == 4) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(x) : "f"(__uint_as_float(x)));
-    return x;
-}
-
 // Four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32-bit ones), a row of which is 16 bytes: lane i gives the
 // address of row i % 8 of matrix i / 8. Lane i gets, of each, the elements 2 (i % 4) and 2 (i % 4) + 1 of row i / 4; of
 // the transposed matrices, if TRANSPOSED.
@@ -46,7 +40,8 @@ template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(u32 (&r
 // A tile of PLACES x SPAN elements of X (a place is a row of `a` or a column of `b`; SPAN is depth) lies in lines, each
 // of which is contiguous in global memory too: a line for each place (ALONG_K), or for each k. Within a line its chunks
 // of 16 bytes are exchanged, so that the eight chunks that are read together lie in different banks.
-template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
+// ROUND: float32 is rounded to TF32 when fragments are loaded; otherwise it is TF32 already.
+template <class X, int PLACES, int SPAN, bool ALONG_K, bool ROUND = true> struct SharedTile {
     enum {
         PER_CHUNK = 16 / sizeof(X),
         LINES = ALONG_K ? PLACES : SPAN,
@@ -73,8 +68,7 @@ template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
             #pragma unroll
             for (int i = 0; i < 4; i++) r[i] = element(tile, k + lane % 4 + i / 2 * 4, place + lane / 4 + i % 2 * 8);
         }
-        #pragma unroll
-        for (int i = 0; i < 4; i++) r[i] = rounded<X>(r[i]);
+        round(r);
     }
 
     // The fragments of `b` for twice 8 places: r[0] and r[1], r[2] and r[3].
@@ -88,8 +82,13 @@ template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
             #pragma unroll
             for (int i = 0; i < 4; i++) r[i] = element(tile, k + lane % 4 + i % 2 * 4, place + lane / 4 + i / 2 * 8);
         }
-        #pragma unroll
-        for (int i = 0; i < 4; i++) r[i] = rounded<X>(r[i]);
+        round(r);
+    }
+
+    static __device__ __forceinline__ void round(u32 (&r)[4]) {
+        if constexpr (ROUND && sizeof(X) == 4)
+            #pragma unroll
+            for (int i = 0; i < 4; i++) r[i] = __float_as_uint(to_tf32(__uint_as_float(r[i])));
     }
 
     static __device__ __forceinline__ u32 element(X* tile, int line, int place) {
@@ -132,10 +131,17 @@ template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
     }
 };
 
-// sums += a @ b for the part of two tiles that is a warp's, from `warp_m` and `warp_n` on.
-template <class X, class TileA, class TileB, int SPAN, int ROWS, int COLUMNS>
+// Two 16-bit ones side by side.
+template <class X> __device__ __forceinline__ u32 pair_of_ones() {
+    const Vector<X, 2> pair = {from_float<X>(1), from_float<X>(1)};
+    return *reinterpret_cast<const u32*>(&pair);
+}
+
+// sums += a @ b for the part of two tiles that is a warp's, from `warp_m` and `warp_n` on. SUM_ROWS: of_rows += a times a
+// matrix of ones, for warps with `mine`.
+template <class X, class TileA, class TileB, int SPAN, int ROWS, int COLUMNS, bool SUM_ROWS = false>
 __device__ __forceinline__ void multiply_tiles(float (&sums)[ROWS / 16][COLUMNS / 8][4], X* a, X* b, int warp_m,
-                                               int warp_n) {
+                                               int warp_n, bool mine = false, float (*of_rows)[4] = nullptr) {
     #pragma unroll
     for (int k = 0; k < SPAN; k += 32 / (int)sizeof(X)) { // the depth of one mma
         u32 x[ROWS / 16][4], y[COLUMNS / 16][4];
@@ -147,5 +153,36 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[ROWS / 16][COLUMNS 
         for (int i = 0; i < ROWS / 16; i++)
             #pragma unroll
             for (int j = 0; j < COLUMNS / 8; j++) Mma<X>::add(sums[i][j], x[i], y[j / 2] + j % 2 * 2);
+        if constexpr (SUM_ROWS)
+            if (mine) {
+                const u32 ones[2] = {pair_of_ones<X>(), pair_of_ones<X>()};
+                #pragma unroll
+                for (int i = 0; i < ROWS / 16; i++) Mma<X>::add(of_rows[i], x[i], ones);
+            }
+    }
+}
+
+// sums = a @ b for the part of a block's tiles that is a warp's, over `steps` steps of SPAN of the depth;
+// `copy(a, b, step)` begins to copy the tiles of a step. They go to a ring of stages in shared memory, RING - 1 steps
+// ahead. The one barrier of a step says two things: that everybody's copies for this step have arrived, and that
+// everybody has done with the stage that is filled next.
+template <class X, class TileA, class TileB, int SPAN, int RING, int ROWS, int COLUMNS, bool SUM_ROWS = false, class Copy>
+__device__ __forceinline__ void multiply_steps(float (&sums)[ROWS / 16][COLUMNS / 8][4], unsigned char* shared,
+                                               int steps, const Copy& copy, int warp_m, int warp_n,
+                                               bool mine = false, float (*of_rows)[4] = nullptr) {
+    const auto stage_a = [&](int step) { return (X*)(shared + step % RING * (TileA::BYTES + TileB::BYTES)); };
+    const auto stage_b = [&](int step) { return (X*)((unsigned char*)stage_a(step) + TileA::BYTES); };
+    const auto begin = [&](int step) {
+        if (step < steps) copy(stage_a(step), stage_b(step), step);
+        commit_copies();
+    };
+    #pragma unroll
+    for (int step = 0; step < RING - 1; step++) begin(step);
+    for (int step = 0; step < steps; step++) {
+        wait_copies<RING - 2>();
+        __syncthreads();
+        begin(step + RING - 1);
+        multiply_tiles<X, TileA, TileB, SPAN, ROWS, COLUMNS, SUM_ROWS>(sums, stage_a(step), stage_b(step), warp_m,
+                                                                       warp_n, mine, of_rows);
     }
 }

@@ -50,7 +50,7 @@ __device__ __forceinline__ void load_sum(Wide (&x)[VECTOR], const T* input, cons
 }
 
 __device__ __forceinline__ void store_statistics(Wide* means, Wide* deviations, i64 row, Wide mean, Wide inverse) {
-    if (threadIdx.x) return;
+    if (threadIdx.x || this_block()) return;
     if (means) means[row] = mean;
     deviations[row] = inverse;
 }
@@ -76,13 +76,14 @@ __device__ __forceinline__ void finish(Wide (&x)[VECTOR], Wide mean, Wide invers
 }
 
 #if defined(ITEMS) && !defined(WEIGHTS)
-extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT)
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT) CLUSTERED
 normalise_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restrict__ deviations,
                const T* __restrict__ input, const T* __restrict__ weight, const T* __restrict__ bias,
                const T* __restrict__ residual, T* __restrict__ total, i64 rows, int columns, double eps, i64 groups,
                i64 inner) {
     i64 row = this_row();
     if (row >= rows) return;
+    begin_together();
     input += row * columns;
     out += row * columns;
     Wide x[PACKS][VECTOR], mean = 0, squares = 0;
@@ -101,6 +102,7 @@ normalise_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restrict__
 #endif
     if (means) mean = fold(x, Add());
     arrived();
+    await_others();
     if (means) {
         over_parked([&](int, const Wide (&y)[VECTOR]) {
 #pragma unroll
@@ -134,7 +136,7 @@ normalise_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restrict__
 #elif defined(ITEMS)
 // Each block goes over every so many rows; the columns of a thread are the same in all of them, so that it can sum up
 // their gradients. Its sums are row `part` of `weight_parts` and `bias_parts`, which `add_parts` adds up.
-extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT)
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT) CLUSTERED
 normalise_rows_backward(T* __restrict__ result, Wide* __restrict__ weight_parts, Wide* __restrict__ bias_parts,
                         const T* __restrict__ grad, const T* __restrict__ input, const T* __restrict__ weight,
                         const Wide* __restrict__ means, const Wide* __restrict__ deviations, i64 rows, int columns) {
@@ -143,7 +145,9 @@ normalise_rows_backward(T* __restrict__ result, Wide* __restrict__ weight_parts,
     EACH(p, v) by_weight[p][v] = by_bias[p][v] = 0;
 #endif
     int turn = 0;
-    for (i64 row = this_row(); row < rows; row += gridDim.x * (i64)ROWS, turn ^= 1) {
+    begin_together();
+    await_others();
+    for (i64 row = this_row(); row < rows; row += gridDim.x / CLUSTER * (i64)ROWS, turn ^= 1) {
         Wide g[PACKS][VECTOR];
         park_row(input + row * columns, columns, 0);
         load_row(g, grad + row * columns, columns, 0);

@@ -20,12 +20,6 @@ struct Product {
 };
 
 // ---- places ------------------------------------------------------------------------------------------------
-// Where the matrix of a place in the batch begins.
-__device__ __forceinline__ i64 batch_offset(const Operand& x, const Product& p, unsigned place) {
-    unsigned last = place % p.batch[2], rest = place / p.batch[2];
-    return last * x.batch[2] + rest % p.batch[1] * x.batch[1] + rest / p.batch[1] * x.batch[0];
-}
-
 struct TilePlace {
     unsigned batch;
     int row, column;
@@ -46,14 +40,16 @@ __device__ __forceinline__ TilePlace tile_place(const P& p, unsigned index, int 
 #ifndef ACTIVATION
 #define ACTIVATION 0
 #endif
+#if ACTIVATION > 1
+#include "normal.cuh"
+#endif
 enum { NONE, RELU, GELU, GELU_TANH, SILU };                // as ACTIVATIONS in ops/product.py
 
 template <class A> __device__ __forceinline__ A activate(A x) {
     if constexpr (ACTIVATION == RELU) return x < A(0) ? A(0) : x;              // NaN stays
-    if constexpr (ACTIVATION == GELU) return A(0.5) * x * (A(1) + erf(x * A(0.70710678118654752)));
-    if constexpr (ACTIVATION == GELU_TANH)
-        return A(0.5) * x * (A(1) + tanh(A(0.79788456080286536) * (x + A(0.044715) * x * x * x)));
-    if constexpr (ACTIVATION == SILU) return x / (A(1) + exp(-x));
+    if constexpr (ACTIVATION == GELU) return x * normal_cdf(x);
+    if constexpr (ACTIVATION == GELU_TANH) return x * gelu_gate(x);
+    if constexpr (ACTIVATION == SILU) return x * logistic(x);
     return x;
 }
 

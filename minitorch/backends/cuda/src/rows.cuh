@@ -2,11 +2,23 @@
 //
 // A kernel of this kind is compiled for T, the dtype of its arrays. It computes in Wide: float64 for float64, float32
 // for the others. A row is dealt with by THREADS threads (threadIdx.x), ROWS rows by a block (threadIdx.y, only where
-// THREADS is 32), in packs of VECTOR elements, which lie in 16 aligned bytes where the rows allow it.
+// THREADS is 32), in packs of VECTOR elements, which lie in 16 aligned bytes where the rows allow it. A row may have
+// CLUSTER blocks, THREADS threads each, which tell each other what their parts of it amount to.
 #pragma once
 #include "packs.cuh"
 #if PARKED
 #include "async.cuh"
+#endif
+#ifndef CLUSTER
+#define CLUSTER 1
+#endif
+#if CLUSTER > 1
+#include "cluster.cuh"
+#define CLUSTERED __cluster_dims__(CLUSTER, 1, 1)
+#else
+#define CLUSTERED
+__device__ __forceinline__ void begin_together() {}
+__device__ __forceinline__ void await_others() {}
 #endif
 
 #ifndef ROWS
@@ -14,6 +26,8 @@
 #endif
 
 typedef compute<T> Wide;
+
+__device__ __forceinline__ int this_block() { return blockIdx.x % CLUSTER; }  // of those of the row
 
 // The lowest finite number: a maximum that starts from it is never -inf, so that no difference is inf - inf.
 __device__ __forceinline__ Wide lowest() { return sizeof(Wide) == 8 ? -1.7976931348623157e308 : -3.402823466e38f; }
@@ -46,13 +60,27 @@ template <class X> __device__ __forceinline__ X from_lane(X x, int distance) {
 }
 
 #ifdef THREADS
+__device__ __forceinline__ i64 this_row() { return blockIdx.x / CLUSTER * (i64)ROWS + threadIdx.y; }
+
 // `combine` over all threads of the row, which all get the result; the same order in every run. X is a number, or a
 // struct for which from_lane is overloaded. There are two buffers: where reductions of one type take `turn` 0 and 1
-// by turns, no barrier is needed between one and the next.
+// by turns, no barrier is needed between one and the next. In a cluster each warp writes to all blocks, so that one
+// barrier is enough; it is called after `await_others`.
 template <class X, class Combine> __device__ __forceinline__ X over_row(X x, Combine combine, int turn) {
 #pragma unroll
     for (int distance = WARP / 2; distance; distance /= 2) x = combine(x, from_lane(x, distance));
-#if THREADS > 32
+#if CLUSTER > 1
+    enum { WARPS = THREADS / WARP, ALL = CLUSTER * WARPS, READ = ALL < WARP ? ALL : WARP };
+    __shared__ X of_warp[2][ALL];
+    int lane = threadIdx.x % WARP;
+    if (lane < CLUSTER) *in_block(&of_warp[turn][this_block() * WARPS + threadIdx.x / WARP], lane) = x;
+    sync_cluster();
+    x = of_warp[turn][lane % READ];
+#pragma unroll
+    for (int k = READ; k < ALL; k += READ) x = combine(x, of_warp[turn][k + lane % READ]);
+#pragma unroll
+    for (int distance = READ / 2; distance; distance /= 2) x = combine(x, from_lane(x, distance));
+#elif THREADS > 32
     enum { WARPS = THREADS / WARP };
     __shared__ X of_warp[2][WARPS];
     if (threadIdx.x % WARP == 0) of_warp[turn][threadIdx.x / WARP] = x;
@@ -63,13 +91,11 @@ template <class X, class Combine> __device__ __forceinline__ X over_row(X x, Com
 #endif
     return x;
 }
-
-__device__ __forceinline__ i64 this_row() { return blockIdx.x * (i64)ROWS + threadIdx.y; }
 #endif
 
 #ifdef ITEMS
 // ---- rows in registers -------------------------------------------------------------------------------------
-// Each thread holds ITEMS elements: ITEMS / VECTOR packs, THREADS packs apart. Where they would take so many registers
+// Each thread holds ITEMS elements: ITEMS / VECTOR packs, as many packs apart as the row has threads. Where they would take so many registers
 // that a multiprocessor has room for one block only, which then waits while it loads and while it stores, PARKED of them
 // are put into dynamic shared memory as they are: each thread reads its own there, so that there is no barrier.
 #ifndef PARKED
@@ -77,7 +103,9 @@ __device__ __forceinline__ i64 this_row() { return blockIdx.x * (i64)ROWS + thre
 #endif
 enum { PARKED_PACKS = PARKED / VECTOR, PACKS = ITEMS / VECTOR - (PARKED < ITEMS ? PARKED_PACKS : 0) };
 enum { RESIDENT = 1024 / (THREADS * ROWS) };               // blocks of 64 registers a thread
-__device__ __forceinline__ int pack_column(int pack) { return (pack * THREADS + threadIdx.x) * VECTOR; }
+__device__ __forceinline__ int pack_column(int pack) {
+    return ((pack * CLUSTER + this_block()) * THREADS + threadIdx.x) * VECTOR;
+}
 
 // Whether a pack belongs to the row; WHOLE: all do.
 #ifndef WHOLE

@@ -1,6 +1,7 @@
 // Softmax and its logarithm, forward and backward.
 //
-// - rows that lie in the registers of their threads (ITEMS is given), and in shared memory: one pass over memory;
+// - rows that lie in the registers of their threads (ITEMS is given), and in shared memory, of a block or a cluster: one
+//   pass over memory;
 // - longer rows: two passes, of which the first gathers maximum and sum at once;
 // - planes: the dimension is not the last one, so neighbouring threads take neighbouring columns.
 // LOG tells log_softmax from softmax; of the kernels for rows in registers, BACKWARD says which one is wanted.
@@ -41,9 +42,10 @@ __device__ __forceinline__ Wide backward(Wide grad, Wide out, Wide total) {
 }
 
 #if defined(ITEMS) && !BACKWARD
-extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT)
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT) CLUSTERED
 softmax_forward(T* __restrict__ out, const T* __restrict__ input, i64 rows, int columns) {
     if (this_row() >= rows) return;
+    begin_together();
     input += this_row() * columns;
     out += this_row() * columns;
     Wide x[PACKS][VECTOR];
@@ -55,6 +57,7 @@ softmax_forward(T* __restrict__ out, const T* __restrict__ input, i64 rows, int 
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) row.largest = larger(row.largest, y[v]);
     });
+    await_others();
     row.largest = over_row(larger(row.largest, lowest()), Larger(), 0);
     Wide sum = 0;
     over_parked([&](int, const Wide (&y)[VECTOR]) {
@@ -81,10 +84,11 @@ softmax_forward(T* __restrict__ out, const T* __restrict__ input, i64 rows, int 
 
 #elif defined(ITEMS)
 // Where so many are PARKED, it is all of `out`.
-extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT)
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT) CLUSTERED
 softmax_backward(T* __restrict__ result, const T* __restrict__ grad, const T* __restrict__ out, i64 rows,
                  int columns) {
     if (this_row() >= rows) return;
+    begin_together();
     i64 start = this_row() * columns;
     Wide g[PACKS][VECTOR], total = 0;
     park_row(out + start, columns, 0);
@@ -95,6 +99,7 @@ softmax_backward(T* __restrict__ result, const T* __restrict__ grad, const T* __
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) total += term(g[p][v], y[v]);
     });
+    await_others();
     total = over_row(total, Add(), 0);
     over_parked([&](int p, const Wide (&y)[VECTOR]) {
 #pragma unroll
@@ -104,6 +109,7 @@ softmax_backward(T* __restrict__ result, const T* __restrict__ grad, const T* __
     Wide y[PACKS][VECTOR];
     load_row(y, out + start, columns, 0);
     EACH(p, v) total += term(g[p][v], y[p][v]);
+    await_others();
     total = over_row(total, Add(), 0);
     EACH(p, v) g[p][v] = backward(g[p][v], y[p][v], total);
 #endif

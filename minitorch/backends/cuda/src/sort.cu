@@ -7,11 +7,9 @@
 //
 // `room` is 0 at first: for each of `passes` sweeps how often each digit occurs, its tickets, a word for each digit and
 // tile (lookback.cuh).
+#define ROUNDS 16
+#include "digits.cuh"
 #include "lookback.cuh"
-
-enum { BLOCK = 256, ROUNDS = 16, WARPS = BLOCK / WARP, TILE = BLOCK * ROUNDS, DIGITS = 256, BITS = 8 };
-
-__device__ __forceinline__ u32 digit_of(u32 key, int pass) { return key >> pass * BITS & (DIGITS - 1); }
 
 #ifdef PASSES
 // How often each digit of each of PASSES sweeps occurs.
@@ -36,52 +34,21 @@ count_digits(u64* __restrict__ room, const u32* __restrict__ keys, i64 n) {
 }
 
 #else
-// The sum over the threads before this one.
-__device__ __forceinline__ u64 sum_before(u64 x) {
-    __shared__ u64 of_warp[WARPS];
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    u64 up_to = x;
-#pragma unroll
-    for (int step = 1; step < WARP; step *= 2) {
-        u64 lower = __shfl_up_sync(ALL_LANES, up_to, step);
-        if (lane >= step) up_to += lower;
-    }
-    if (lane == WARP - 1) of_warp[warp] = up_to;
-    __syncthreads();
-    u64 before = up_to - x;
-#pragma unroll
-    for (int w = 0; w < WARPS; w++) before += w < warp ? of_warp[w] : 0;
-    return before;
-}
-
 // Put the keys, and the places they came from, in the order of one digit. Without `places`, these are the keys' own.
 extern "C" __global__ void __launch_bounds__(BLOCK, 3)
 sort_by_digit(u32* __restrict__ keys_out, u32* __restrict__ places_out, const u32* __restrict__ keys,
               const u32* __restrict__ places, u64* room, i64 n, int pass, int passes) {
     __shared__ u32 ticket, next[WARPS][DIGITS], shift[DIGITS], key_at[TILE], place_at[TILE];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    for (int i = lane; i < DIGITS; i += WARP) next[warp][i] = 0;       // first: how often it has occurred in the run
     i64 tile = take_ticket(room + passes * DIGITS + pass, ticket), run = tile * TILE + warp * (WARP * ROUNDS) + lane;
     u32 key[ROUNDS], rank[ROUNDS];
 #pragma unroll
     for (int round = 0; round < ROUNDS; round++)
         key[round] = run + round * WARP < n ? keys[run + round * WARP] : 0;
-#pragma unroll
-    for (int round = 0; round < ROUNDS; round++) {
-        bool inside = run + round * WARP < n;
-        u32 digit = digit_of(key[round], pass);
-        u32 peers = __match_any_sync(ALL_LANES, inside ? digit : DIGITS);
-        u32 earlier = next[warp][digit];
-        rank[round] = earlier + __popc(peers & ((1u << lane) - 1));
-        __syncwarp();
-        if (inside && lane == __ffs(peers) - 1) next[warp][digit] = earlier + __popc(peers);
-        __syncwarp();
-    }
+    rank_in_run(rank, key, next[warp], pass, n - (run - lane));
     __syncthreads();
     // From here on each thread stands for a digit.
-    u32 own = 0;
-#pragma unroll
-    for (int w = 0; w < WARPS; w++) own += next[w][threadIdx.x];
+    u32 own = occurrences(next);
     u64* words = room + passes * (DIGITS + 1) + (pass * (i64)gridDim.x + tile) * DIGITS + threadIdx.x;
     tell(words, tile ? OF_BLOCK : UP_TO_BLOCK, own);
     u64 sums = sum_before(u64(own) << 32 | room[pass * DIGITS + threadIdx.x]);
@@ -94,12 +61,7 @@ sort_by_digit(u32* __restrict__ keys_out, u32* __restrict__ places_out, const u3
     }
     if (tile) tell(words, UP_TO_BLOCK, before + own);
     shift[threadIdx.x] = u32(sums) + before - start;
-#pragma unroll
-    for (int w = 0; w < WARPS; w++) {                      // then: where in the tile the warp's first one of it goes
-        u32 occurred = next[w][threadIdx.x];
-        next[w][threadIdx.x] = start;
-        start += occurred;
-    }
+    place_runs(next, start);
     __syncthreads();
 #pragma unroll
     for (int round = 0; round < ROUNDS; round++) {

@@ -18,6 +18,8 @@ struct SimThread {
 };  // handed to every translated function
 struct SimGrid {
   u32 ctaid[3], ntid[3], nctaid[3], static_shared, dynamic_shared;
+  u32 cluster_ctaid[3], cluster_nctaid[3], clusterid[3], nclusterid[3],
+      cluster_ctarank, cluster_nctarank, is_cluster;
 };
 
 // How an access is made: plain or atomic (which also means relaxed, acquire, release), read, write or both.
@@ -47,7 +49,7 @@ extern SimGrid sim_grid;
 extern u8 sim_watching;    // whether accesses are to be reported to sim_access
 extern long sim_budget;    // backward branches until the clock is looked at
 extern u64 sim_changes;    // counts changes of memory by atomics, and by stores where a thread has polled for long
-extern char sim_shared[];  // the shared memory of the block: static variables, then the dynamic part
+extern char* sim_shared;   // the shared memory of the block: static variables, then the dynamic part
 
 void sim_access(const void* address, u32 size, u32 how, const void* value, u32 site);
 void sim_local(const void* address, u32 size, const void* frame, u32 frame_size, u32 site);
@@ -70,6 +72,16 @@ void sim_warp_barrier(u32 mask, u32 site);
 u32 sim_active_mask(u32 site);
 void sim_set_registers(u32 number, bool grow, u32 site);
 
+// Clusters: addresses of shared memory name its block, by its rank + 1 in the upper 8 of 32 bits (0: the block itself).
+void sim_cluster_arrive(bool release, u32 site);
+void sim_cluster_wait(u32 site);
+char* sim_cluster_address(u32 address, u32 site);
+u32 sim_cluster_window(const void* address, u32 site);  // the other way round
+u32 sim_cluster_rank(u32 address);
+bool sim_in_cluster(const void* address);
+u32 sim_mapa(u32 address, u32 rank, u32 site);
+void sim_store_async(u32 to, const void* value, u32 bytes, u32 mbarrier, u32 site);
+
 void sim_mma(u32 element, u32 k, bool half_result, const u32* a, const u32* b, const u32* c, u32* d, u32 site);
 void sim_ldmatrix(u32* out, const void* row, u32 count, bool transposed, u32 site);
 void sim_stmatrix(const u32* in, void* row, u32 count, bool transposed, u32 site);
@@ -82,13 +94,14 @@ void sim_copy_arrive(u32 mbarrier, bool increment, u32 site);
 
 void sim_mbarrier_init(u32 address, u32 count, u32 site);
 void sim_mbarrier_invalidate(u32 address, u32 site);
-u64 sim_mbarrier_arrive(u32 address, u32 count, u32 expected_bytes, bool drop, u32 site);
+u64 sim_mbarrier_arrive(u32 address, u32 count, u32 expected_bytes, bool drop, bool wide, u32 site);  // wide: .cluster
 void sim_mbarrier_expect(u32 address, s32 bytes, u32 site);
-bool sim_mbarrier_wait(u32 address, u64 phase, bool parity, u32 site);
+bool sim_mbarrier_wait(u32 address, u64 phase, bool parity, bool wide, u32 site);
 
-void sim_tensor_load(u32 to, const void* map, u32 mbarrier, u32 rank, const s32* coordinates, u32 site);
+// blocks: a bit for each block of the cluster that it goes to; 0: the one that `to` names
+void sim_tensor_load(u32 to, const void* map, u32 mbarrier, u32 rank, const s32* coordinates, u32 blocks, u32 site);
 void sim_tensor_store(const void* map, u32 from, u32 rank, const s32* coordinates, bool add, u32 site);
-void sim_bulk_load(u32 to, const void* from, u32 bytes, u32 mbarrier, u32 site);
+void sim_bulk_load(u32 to, const void* from, u32 bytes, u32 mbarrier, u32 blocks, bool shared, u32 site);
 void sim_bulk_store(void* to, u32 from, u32 bytes, u32 site);
 void sim_bulk_commit();
 void sim_bulk_wait(u32 groups_left, bool read_only, u32 site);

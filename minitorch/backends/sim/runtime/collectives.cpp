@@ -1,14 +1,23 @@
 // Barriers, and what the lanes of a warp do together: shuffles, votes, matches, reductions.
 #include "state.h"
 
-// ---- warp operations: each lane leaves what it brings; the last one to arrive does the work of all -----------------
-// Per warp: the lanes that wait in an operation, and those that have exited or never were.
-static u32 waiting[WARPS], gone[WARPS];
+struct Barrier {  // of threads of a block
+  u32 arrived;  // threads that arrived without waiting, and what they had done
+  Clock clock;
+};
+struct BlockCollectives {  // of a block
+  u32 waiting[WARPS], gone[WARPS];  // lanes that wait in an operation of their warp; that have exited or never were
+  u32 held[WARPS], pool;            // registers of a thread; what warps gave up
+  Barrier barriers[16];
+};
+static std::vector<BlockCollectives*> slots;
+static BlockCollectives* mine = new BlockCollectives();
 
+// ---- warp operations: each lane leaves what it brings; the last one to arrive does the work of all -----------------
 // Do the operation that `t` waits in, if nobody is missing. False: some lane has yet to come.
 static bool complete(Thread& t) {
-  const u32 mask = t.op->mask, base = t.warp * 32, left = mask & gone[t.warp];
-  if (mask & ~(waiting[t.warp] | left)) return false;
+  const u32 mask = t.op->mask, base = t.warp * 32, left = mask & mine->gone[t.warp];
+  if (mask & ~(mine->waiting[t.warp] | left)) return false;
   WarpOp* ops[32] = {};
   for (u32 rest = mask & ~left; rest; rest &= rest - 1) {
     u32 lane = __builtin_ctz(rest);
@@ -32,13 +41,13 @@ static bool complete(Thread& t) {
   }
   t.op->run(ops, mask);
   for (u32 rest = mask; rest; rest &= rest - 1) threads[base + __builtin_ctz(rest)].state = State::ready;
-  waiting[t.warp] &= ~mask;
+  mine->waiting[t.warp] &= ~mask;
   current = caller;
   return true;
 }
 void lane_exited(const Thread& t) {
-  gone[t.warp] |= 1u << t.lane;
-  for (u32 rest = waiting[t.warp]; rest && !failed; rest &= rest - 1) {
+  mine->gone[t.warp] |= 1u << t.lane;
+  for (u32 rest = mine->waiting[t.warp]; rest && !failed; rest &= rest - 1) {
     Thread& other = threads[t.warp * 32 + __builtin_ctz(rest)];
     if (other.state == State::warp) complete(other);
   }
@@ -51,7 +60,7 @@ void warp_op(WarpOp& op) {
   }
   current->op = &op;
   current->state = State::warp;
-  waiting[current->warp] |= 1u << current->lane;
+  mine->waiting[current->warp] |= 1u << current->lane;
   if (!complete(*current) || failed) yield();
 }
 static void whole_warp(WarpOp** lanes, u32 mask, const char* what) {
@@ -217,11 +226,10 @@ bool release_converged(u32 warp) {
 }
 
 // ---- setmaxnreg: registers that a warp gives up go to a pool of the block, from which others take more ------------------
-static u32 held[WARPS], pool;  // registers of a thread
 static void run_set_registers(WarpOp** lanes, u32 mask) {
   if (!is_whole_warp(lanes, mask, "setmaxnreg")) return;
-  u32 wanted = lanes[0]->argument, warp = current->warp, have = held[warp];
-  bool grows = lanes[0]->kind, done = !grows || wanted - have <= pool;
+  u32 wanted = lanes[0]->argument, warp = current->warp, have = mine->held[warp];
+  bool grows = lanes[0]->kind, done = !grows || wanted - have <= mine->pool;
   if (wanted % 8 || wanted < 24 || wanted > 256 || (grows ? wanted < have : wanted > have)) {
     report(Kind::trap, lanes[0]->site, "setmaxnreg.%s to %u registers from %u: it takes 24, 32 ... 256, and %s",
            grows ? "inc" : "dec", wanted, have, grows ? "none that are fewer" : "none that are more");
@@ -230,8 +238,8 @@ static void run_set_registers(WarpOp** lanes, u32 mask) {
   }
   for (u32 i = 0; i < 32; i++) lanes[i]->flag = done;
   if (!done) return;
-  pool = pool + have - wanted;
-  held[warp] = wanted;
+  mine->pool += have - wanted;
+  mine->held[warp] = wanted;
   progress++;
 }
 extern "C" void sim_set_registers(u32 number, bool grows, u32 site) {
@@ -251,36 +259,19 @@ void wake_register_waiters() {
   if (!launch.registers) return;
   for (u32 i = 0; i < thread_count; i++) {
     Thread& t = threads[i];
-    if (t.state == State::registers && t.barrier_threads - held[t.warp] <= pool) t.state = State::ready;
+    if (t.state == State::registers && t.barrier_threads - mine->held[t.warp] <= mine->pool) t.state = State::ready;
   }
 }
 
 // ---- barriers of the block: number 0 is __syncthreads(), 1 to 15 may be for fewer threads --------------------------
-struct Barrier {
-  u32 arrived;
-  Clock clock;
-};  // threads that arrived without waiting, and what they had done
-static Barrier barriers[16];
-struct CollectivesAside {
-  u32 waiting[WARPS], gone[WARPS], held[WARPS], pool;
-  Barrier barriers[16];
-};
-void collectives_exchange(u32 slot) {
-  static std::vector<CollectivesAside*> slots;
-  CollectivesAside& a = in_slot(slots, slot);
-  std::swap(a.waiting, waiting);
-  std::swap(a.gone, gone);
-  std::swap(a.held, held);
-  std::swap(a.pool, pool);
-  std::swap(a.barriers, barriers);
-}
+void collectives_exchange(u32 slot) { std::swap(in_slot(slots, slot), mine); }
 void collectives_begin_block() {
-  for (Barrier& b : barriers) b = Barrier();
-  memset(waiting, 0, sizeof waiting);
-  memset(gone, 0, sizeof gone);
-  std::fill_n(held, WARPS, launch.registers);
-  pool = 0;
-  if (thread_count % 32) gone[thread_count / 32] = FULL << thread_count % 32;
+  for (Barrier& b : mine->barriers) b = Barrier();
+  memset(mine->waiting, 0, sizeof mine->waiting);
+  memset(mine->gone, 0, sizeof mine->gone);
+  std::fill_n(mine->held, WARPS, launch.registers);
+  mine->pool = 0;
+  if (thread_count % 32) mine->gone[thread_count / 32] = FULL << thread_count % 32;
 }
 
 static void wait_in_barrier(u32 id, u32 count, u32 operation, u32 predicate, u32 site) {
@@ -312,8 +303,8 @@ extern "C" void sim_barrier_arrive(u32 id, u32, u32 site) {
     report(Kind::unsupported, site, "barrier %u: there are 16", id);
     stop();
   }
-  barriers[id].arrived++;
-  order_release(barriers[id].clock);
+  mine->barriers[id].arrived++;
+  order_release(mine->barriers[id].clock);
 }
 static bool release_barrier(u32 id, u32 done) {
   std::vector<Thread*> waiting;
@@ -323,7 +314,7 @@ static bool release_barrier(u32 id, u32 done) {
   Thread& first = *waiting[0];
   u32 count = waiting.size(), needed = first.barrier_threads ? first.barrier_threads : thread_count;
   current = &first;
-  if (count + barriers[id].arrived < needed) {
+  if (count + mine->barriers[id].arrived < needed) {
     if (first.barrier_threads || !done || count + done < thread_count) return false;
     report(Kind::divergent, first.site, "%u threads wait in this barrier, %u have exited without it", count, done);
     failed = true;
@@ -333,7 +324,7 @@ static bool release_barrier(u32 id, u32 done) {
   for (Thread* t : waiting) {
     if (t->site != first.site && !first.barrier_threads) {
       report(Kind::divergent, first.site, "threads of a block meet in different barriers: %s here, %s at {%u}",
-             name_of(first.index).c_str(), name_of(t->index).c_str(), t->site);
+             name_of(first.id()).c_str(), name_of(t->id()).c_str(), t->site);
       failed = true;
       return false;
     }
@@ -350,8 +341,8 @@ static bool release_barrier(u32 id, u32 done) {
   if (count == thread_count)
     order_barrier();
   else
-    order_group(warps, &barriers[id].clock);
-  barriers[id] = Barrier();
+    order_group(warps, &mine->barriers[id].clock);
+  mine->barriers[id] = Barrier();
   progress++;
   return true;
 }
@@ -359,4 +350,62 @@ bool release_barriers(u32 done) {
   bool released = false;
   for (u32 id = 0; id < 16 && !failed; id++) released |= release_barrier(id, done);
   return released;
+}
+
+// ---- barriers of a cluster: arrive and wait are two steps --------------------------------------------------------------
+static void end_cluster_phase() {
+  Cluster& c = *cluster;
+  if (c.arrived + c.exited < c.threads) return;
+  c.phase++;
+  c.arrived = 0;
+  c.released = c.releasing;
+  c.releasing = Clock();
+  c.was_relaxed = c.relaxed;
+  c.relaxed = false;
+}
+extern "C" void sim_cluster_arrive(bool release, u32 site) {
+  Thread& t = *current;
+  if (t.cluster_arrived) {
+    report(Kind::divergent, site, "a thread arrives at the barrier of its cluster twice, without waiting in between");
+    stop();
+  }
+  if (trace_on) trace_event("barrier", nullptr, 0, 0, 0, site);
+  t.cluster_arrived = true;
+  t.cluster_phase = cluster->phase;
+  cluster->arrived++;
+  if (release) order_release(cluster->releasing);
+  cluster->relaxed |= !release;
+  cluster->inits[my_rank] = std::max(cluster->inits[my_rank], t.mbarrier_fence);
+  progress++;
+  end_cluster_phase();
+}
+extern "C" void sim_cluster_wait(u32 site) {
+  Thread& t = *current;
+  if (!t.cluster_arrived) {
+    report(Kind::divergent, site, "a thread waits in the barrier of its cluster without having arrived");
+    stop();
+  }
+  t.site = site;
+  t.state = State::cluster;
+  yield();
+  t.cluster_arrived = false;
+  order_cluster(cluster->released);
+  memory_inits_seen();
+}
+// All that a block waits for in it go on at a time; if these are all its threads, it is a barrier of the block too.
+bool release_cluster_barrier(u32 done) {
+  u32 waiting = 0;
+  for (u32 i = 0; i < thread_count; i++)
+    if (threads[i].state == State::cluster && threads[i].cluster_phase != cluster->phase) {
+      threads[i].state = State::ready;
+      waiting++;
+    }
+  if (waiting && waiting + done == thread_count && !cluster->was_relaxed) order_barrier();
+  return waiting;
+}
+void cluster_end_thread() {
+  cluster->exited++;
+  if (current->cluster_arrived && current->cluster_phase == cluster->phase) cluster->arrived--;
+  progress++;
+  end_cluster_phase();
 }

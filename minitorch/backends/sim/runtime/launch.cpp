@@ -1,25 +1,30 @@
-// A launch: blocks one after another, the threads of a block as fibers, run in a chosen order until all are done.
+// A launch: blocks one after another, the threads of a block as fibers, run in a chosen order until all are done. The
+// blocks of a cluster take turns.
 #include "state.h"
 #include <csetjmp>
 #include <csignal>
 #include <cstdarg>
+#include <memory>
 #include <sys/mman.h>
 #include <time.h>
 #include <unordered_set>
 
-Thread threads[MAX_THREADS];
+static Thread first_threads[MAX_THREADS];
+Thread* threads = first_threads;
 Thread* current;
 u32 thread_count;
 u64 progress = 1, polls;
 bool suspicious;
 bool failed;
 Launch launch;
+Cluster* cluster;
+u32 my_rank;
 extern "C" {
 SimGrid sim_grid;
 u8 sim_watching;
 u64 sim_changes;
 long sim_budget;
-alignas(4096) char sim_shared[SHARED + 4096];
+char* sim_shared;
 void sim_switch(void** save, void* load);
 void* sim_new_stack(char* top, void (*start)());
 }
@@ -58,9 +63,17 @@ void stop() {
   yield();
   abort();
 }
+static std::string triple(u32 x, u32 y, u32 z) {
+  return "(" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + ")";
+}
 std::string name_of(u32 index) {
-  const Thread& t = threads[index];
-  return "thread (" + std::to_string(t.tid[0]) + "," + std::to_string(t.tid[1]) + "," + std::to_string(t.tid[2]) + ")";
+  const Thread& t = thread_of(index);
+  bool here = !cluster || rank_of_id(index) == my_rank;
+  return "thread " + triple(t.tid[0], t.tid[1], t.tid[2]) + (here ? "" : " of " + name_of_block(rank_of_id(index)));
+}
+std::string name_of_block(u32 rank) {
+  u32 n = cluster->blocks[rank], x = launch.grid[0], y = launch.grid[1];
+  return "block " + triple(n % x, n / x % y, n / x / y);
 }
 
 // Ctrl-C: Python's handler has only made a note of it; asked here, on Python's own stack, it raises KeyboardInterrupt.
@@ -106,6 +119,7 @@ extern "C" u64 sim_clock() { return ++switches; }
 static void thread_main() {
   launch.run(*current, launch.parameters);
   async_end_thread();
+  if (cluster) cluster_end_thread();
   current->state = State::done;
   yield();
   abort();
@@ -117,8 +131,7 @@ static char* make_stacks(u32 number, bool guarded) {
   for (u32 i = 0; guarded && i < number; i++) mprotect(memory + i * each, GUARD, PROT_NONE);
   return memory + GUARD;
 }
-static char* stacks;
-static void number_thread(u32 i) {
+static void number_thread(Thread* threads, u32 i) {
   Thread& t = threads[i];
   t.index = i;
   t.lane = i & 31;
@@ -128,7 +141,7 @@ static void number_thread(u32 i) {
   t.tid[2] = i / launch.block[0] / launch.block[1];
 }
 static void run(Thread& t) {
-  if (t.state == State::fresh) t.stack_pointer = sim_new_stack(t.stack + STACK, thread_main);
+  if (t.state == State::fresh) t.stack_pointer = sim_new_stack(t.stack + STACK - t.lane * 128, thread_main);
   t.state = State::ready;
   current = &t;
   switches++;
@@ -184,12 +197,13 @@ static const char* waiting_for(const Thread& t) {
     case State::mbarrier: return "for an mbarrier";
     case State::warpgroup: return "for its warpgroup in wgmma";
     case State::registers: return "for registers";
+    case State::cluster: return "in the barrier of their cluster";
     case State::paused: return "until another block writes what it reads in a loop";
     default: return "";
   }
 }
-static void report_deadlock() {
-  std::string text = "no thread can go on:";
+// What the threads of the present block wait for, in a few lines; `current` is the first of them, if any.
+static u32 describe_waiting(std::string& text, u32 most) {
   u32 shown = 0, waiting = 0;
   const Thread* last = nullptr;
   for (u32 i = 0; i < thread_count; i++) {
@@ -199,10 +213,15 @@ static void report_deadlock() {
     if (!waiting++) current = &t;
     if (last && last->state == t.state && (t.state == State::warp ? last->op->site : last->site) == site) continue;
     last = &t;
-    if (shown++ < 4)
-      text += "\n  " + name_of(i) + " and those after it wait " + waiting_for(t) + " at {" + std::to_string(site) + "}";
+    if (shown++ < most)
+      text += "\n  " + name_of(t.id()) + " and those after it wait " + waiting_for(t) + " at {" + std::to_string(site) + "}";
   }
-  u32 site = current->state == State::warp ? current->op->site : current->site;
+  return waiting;
+}
+static u32 site_of_current() { return current->state == State::warp ? current->op->site : current->site; }
+static void report_deadlock() {
+  std::string text = "no thread can go on:";
+  u32 waiting = describe_waiting(text, 4), site = site_of_current();
   text += "\n  " + std::to_string(waiting) + " of " + std::to_string(thread_count) + " threads wait";
   report(Kind::deadlock, site, "%s", text.c_str());
   failed = true;
@@ -217,7 +236,8 @@ static void resume_paused() {
   for (u32 i = 0; i < thread_count; i++)
     if (is_paused(threads[i])) threads[i].state = State::ready;
 }
-// Run a block to its end, or until it gives way to others. Whether it has ended.
+// Run a block to its end, or until it gives way to others, or (of a cluster) can do nothing without them. Whether it has
+// ended.
 static bool run_block(Block& b) {
   u32& done = b.done;
   while (done < thread_count) {
@@ -229,13 +249,15 @@ static bool run_block(Block& b) {
       moved |= run_warp(warp, b.lanes, done);
       if (failed) return true;
     }
-    bool released = release_barriers(done);
+    bool released = release_barriers(done) | (cluster && release_cluster_barrier(done));
     if (failed) return true;
     if (gives_way && done < thread_count && any_paused()) {
       gives_way = false;
       return false;
     }
-    if (moved || released || async_step() || refuse_mbarrier_waiters()) {
+    if (moved || released) continue;
+    if (cluster && done < thread_count) return false;
+    if (async_step() || refuse_mbarrier_waiters()) {
       if (failed) return true;
       continue;
     }
@@ -252,29 +274,44 @@ static bool run_block(Block& b) {
 // They are put aside, each into a slot of its own, with their threads and their stacks.
 struct Aside {
   Thread* threads;
-  char* stacks;
+  u64 numbered;  // the launch for which the threads have their numbers
 };
 static std::vector<Aside> aside;          // by slot
 static const size_t MOST_ASIDE = 1 << 17;   // threads, or memory would run out: as many as run on a device at a time
+static u64 launch_number, numbered;
+static void give_stacks(Thread* threads, bool guarded) {
+  char* stacks = make_stacks(MAX_THREADS, guarded);
+  for (u32 i = 0; i < MAX_THREADS; i++) threads[i].stack = stacks + i * (STACK + GUARD);
+}
 static void exchange(u32 slot) {
   while (aside.size() <= slot) {  // guard pages for a few only: their number is limited
-    aside.push_back({new Thread[MAX_THREADS](), make_stacks(MAX_THREADS, aside.size() < 8)});
-    for (u32 i = 0; i < MAX_THREADS; i++) aside.back().threads[i].stack = aside.back().stacks + i * (STACK + GUARD);
+    aside.push_back({new Thread[MAX_THREADS](), 0});
+    give_stacks(aside.back().threads, aside.size() <= 8);
   }
-  for (u32 i = 0; i < thread_count; i++) {
-    std::swap(threads[i], aside[slot].threads[i]);
-    number_thread(i);
-  }
+  std::swap(threads, aside[slot].threads);
+  std::swap(numbered, aside[slot].numbered);
+  for (u32 i = 0; i < thread_count && numbered != launch_number; i++) number_thread(threads, i);
+  numbered = launch_number;
   memory_exchange(slot);
   collectives_exchange(slot);
   async_exchange(slot);
   wgmma_exchange(slot);
   statistics_exchange(slot);
 }
+Thread& thread_of(u32 id) {
+  u32 rank = rank_of_id(id);
+  return (!cluster || rank == my_rank ? threads : aside[cluster->slots[rank]].threads)[id & 1023];
+}
 static void place(u32 number) {
   sim_grid.ctaid[0] = number % launch.grid[0];
   sim_grid.ctaid[1] = number / launch.grid[0] % launch.grid[1];
   sim_grid.ctaid[2] = number / launch.grid[0] / launch.grid[1];
+  for (int i = 0; i < 3; i++) {
+    u32 size = std::max(1u, launch.cluster[i]);
+    sim_grid.cluster_ctaid[i] = sim_grid.ctaid[i] % size;
+    sim_grid.clusterid[i] = sim_grid.ctaid[i] / size;
+  }
+  sim_grid.cluster_ctarank = my_rank;
 }
 
 // ---- a crash inside translated code ends the launch, not the process -----------------------------------------------
@@ -334,82 +371,212 @@ static void end_block() {
   statistics_end_block();
   check_interrupt();
 }
-const u64 MANY_TICKS = (1 << 21) / SHORT_SLICE;  // in which nothing happens: then nothing will
-// A block, and the slot that it is in while it waits.
-struct Waiting {
-  Block block;
-  u32 slot;
+
+// ---- clusters: their blocks lie in slots and take turns ----------------------------------------------------------------
+// Blocks that run together: one, or those of a cluster; `slots` where they are while others run.
+struct Group {
+  std::vector<Block> blocks;
+  std::vector<u32> slots;
+  std::shared_ptr<Cluster> cluster;
 };
-static void report_waiting(const std::vector<Waiting>& waiting, u32 unstarted) {
-  std::string text = "all blocks that can run wait for others, in loops that read the same again and again:";
-  u32 site = 0;
-  for (const Waiting& w : waiting) {
-    const Thread* first = std::find_if(aside[w.slot].threads, aside[w.slot].threads + thread_count, is_paused);
+static std::vector<u32> free_slots;
+static u32 slots_used;
+static u32 take_slot() {
+  if (free_slots.empty()) free_slots.push_back(slots_used++);
+  u32 slot = free_slots.back();
+  free_slots.pop_back();
+  return slot;
+}
+static void enter(Group& g, u32 rank) {
+  cluster = g.cluster.get();
+  my_rank = rank;
+  place(g.blocks[rank].number);
+  exchange(g.slots[rank]);
+  memory_resume_block();
+  polls_seen = polls;
+  changes_seen = sim_changes;
+}
+static void leave(Group& g, u32 rank) {
+  exchange(g.slots[rank]);
+  cluster = nullptr;
+  my_rank = 0;
+}
+// Call f() within each block of a cluster (that has not ended), until it is true. Whether it was.
+template <class F>
+static bool in_some_block(Group& g, F f, bool ended_too = false) {
+  for (u32 i = 0; i < g.blocks.size(); i++) {
+    u32 rank = launch.order == DESCENDING ? g.blocks.size() - 1 - i : i;
+    if (g.cluster->ended >> rank & !ended_too) continue;
+    enter(g, rank);
+    bool found = f(g.blocks[rank]);
+    leave(g, rank);
+    if (found || failed) return true;
+  }
+  return false;
+}
+static void report_cluster_deadlock(Group& g) {
+  std::string text = "no thread of a cluster can go on:";
+  u32 site = 0, waiting = 0;
+  in_some_block(g, [&](Block& b) {
+    text += "\n  block " + triple(sim_grid.ctaid[0], sim_grid.ctaid[1], sim_grid.ctaid[2]) + ":";
+    waiting += describe_waiting(text, 2);
+    if (!site) site = site_of_current();
+    return false;
+  });
+  enter(g, __builtin_ctz(~g.cluster->ended));
+  describe_waiting(text, 0);  // for `current`
+  report(Kind::deadlock, site, "%s", text.c_str());
+  leave(g, my_rank);
+  failed = true;
+}
+static u64 signs_of_progress() { return progress + sim_changes; }
+// Run the blocks of a cluster in turns until all have ended, or wait for blocks outside. Whether they have ended.
+static bool run_cluster(Group& g) {
+  Cluster& c = *g.cluster;
+  while (c.ended != (1u << c.size) - 1) {
+    u64 before = signs_of_progress();
+    bool moved = false, polls_others = false;
+    in_some_block(g, [&](Block& b) {
+      u64 runs = switches;
+      if (run_block(b) && !failed) {
+        end_block();
+        memory_end_block();
+        c.ended |= 1u << my_rank;
+        moved = true;
+      } else if (any_paused())
+        polls_others = true;
+      else
+        moved |= switches != runs;
+      return false;
+    });
+    if (failed) return true;
+    if (moved || signs_of_progress() != before) continue;
+    if (in_some_block(g, [](Block&) { return async_step(); }, true)) {
+      if (failed) return true;
+      continue;
+    }
+    if (polls_others) return false;
+    if (in_some_block(g, [](Block&) { return refuse_mbarrier_waiters(); })) continue;
+    report_cluster_deadlock(g);
+    return true;
+  }
+  while (!failed && in_some_block(g, [](Block&) { return async_step(); }, true)) {}
+  return true;
+}
+static void begin_group(Group& g, u32 number, const std::vector<u32>& warps, const std::vector<u32>& lanes) {
+  u32 size = launch.cluster[0] * launch.cluster[1] * launch.cluster[2];
+  if (!size) {
+    g.blocks = {{number, 0, warps, lanes}};
+    begin_block(g.blocks[0]);
+    return;
+  }
+  g.cluster = std::make_shared<Cluster>();
+  Cluster* c = g.cluster.get();
+  c->size = size;
+  c->threads = size * thread_count;
+  u32 along[3], first[3];
+  for (int i = 0; i < 3; i++) along[i] = launch.grid[i] / launch.cluster[i];
+  first[0] = number % along[0] * launch.cluster[0];
+  first[1] = number / along[0] % along[1] * launch.cluster[1];
+  first[2] = number / along[0] / along[1] * launch.cluster[2];
+  for (u32 rank = 0; rank < size; rank++) {
+    u32 x = first[0] + rank % launch.cluster[0], y = first[1] + rank / launch.cluster[0] % launch.cluster[1],
+        z = first[2] + rank / launch.cluster[0] / launch.cluster[1];
+    c->blocks[rank] = x + launch.grid[0] * (y + launch.grid[1] * z);
+    g.blocks.push_back({c->blocks[rank], 0, warps, lanes});
+    g.slots.push_back(c->slots[rank] = take_slot());
+  }
+  in_some_block(g, [](Block& b) {
+    begin_block(b);
+    return false;
+  });
+}
+static void end_group(Group& g) { free_slots.insert(free_slots.end(), g.slots.begin(), g.slots.end()); }
+// Go on with a group that was put aside. Whether it has ended.
+static bool go_on(Group& g) {
+  if (g.cluster) return run_cluster(g);
+  enter(g, 0);
+  bool ended = run_block(g.blocks[0]);
+  if (ended && !failed) end_block();
+  if (!failed) leave(g, 0);
+  return ended;
+}
+// Run a group from its beginning. Whether it has ended; if not, it is put aside.
+static bool run_group(Group& g) {
+  if (g.cluster) return run_cluster(g);
+  if (run_block(g.blocks[0])) {
+    if (!failed) end_block();
+    return true;
+  }
+  g.slots = {take_slot()};
+  exchange(g.slots[0]);
+  return false;
+}
+
+const u64 MANY_TICKS = (1 << 21) / SHORT_SLICE;  // in which nothing happens: then nothing will
+static void report_waiting(std::vector<Group>& waiting, u32 unstarted) {
+  u32 site = 0, blocks = 0;
+  for (Group& g : waiting) blocks += g.blocks.size();
+  std::string text = blocks == 1
+      ? "the block waits for another one, in a loop that reads the same again and again, and there is none left:"
+      : "all blocks that can run wait for others, in loops that read the same again and again:";
+  for (Group& g : waiting) {
     if (site) {
-      text += "\n  and " + std::to_string(waiting.size() - 1) + " blocks more";
+      text += "\n  and " + std::to_string(blocks - 1) + " blocks more";
       break;
     }
-    place(w.block.number);
-    current = &threads[first->index];
-    site = first->site;
-    text += "\n  block " + std::to_string(w.block.number) + " at {" + std::to_string(site) + "}";
+    for (u32 rank = 0; rank < g.blocks.size() && !site; rank++) {
+      const Thread* threads = aside[g.slots[rank]].threads;
+      const Thread* first = std::find_if(threads, threads + thread_count, is_paused);
+      if (first == threads + thread_count) continue;
+      place(g.blocks[rank].number);
+      current = &aside[g.slots[rank]].threads[first->index];
+      site = first->site;
+      text += "\n  block " + std::to_string(g.blocks[rank].number) + " at {" + std::to_string(site) + "}";
+    }
   }
   if (unstarted) text += "\n  " + std::to_string(unstarted) + " more find no place beside them on a device";
   report(Kind::deadlock, site, "%s", text.c_str());
   failed = true;
 }
-// Go on with each waiting block, the last first: most often that is whom the one before it waits for. Whether anything
+// Go on with each waiting group, the last first: most often that is whom the one before it waits for. Whether anything
 // has changed.
-static bool run_waiting(std::vector<Waiting>& waiting, std::vector<u32>& free_slots) {
+static bool run_waiting(std::vector<Group>& waiting) {
   u64 before = sim_changes;
-  size_t ended_before = free_slots.size();
+  size_t waited = waiting.size();
   for (size_t i = waiting.size(); i-- > 0;) {
-    Waiting& w = waiting[i];
-    place(w.block.number);
-    exchange(w.slot);
-    memory_resume_block();
-    polls_seen = polls;
-    changes_seen = sim_changes;
-    bool ended = run_block(w.block);
+    bool ended = go_on(waiting[i]);
     if (failed) return true;
-    if (ended) {
-      end_block();
-      if (failed) return true;
-    }
-    exchange(w.slot);
     if (!ended) continue;
-    free_slots.push_back(w.slot);
+    end_group(waiting[i]);
     waiting.erase(waiting.begin() + i);
   }
-  return free_slots.size() != ended_before || sim_changes != before;
+  return waiting.size() != waited || sim_changes != before;
 }
 static void run_blocks() {
-  u32 blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
+  u32 size = std::max(1u, launch.cluster[0] * launch.cluster[1] * launch.cluster[2]);
+  u32 groups = launch.grid[0] * launch.grid[1] * launch.grid[2] / size;
   u64 last_change = ticks;
-  std::vector<u32> order = make_order(blocks), warps = make_order((thread_count + 31) / 32), lanes = make_order(32);
-  std::vector<Waiting> waiting;
-  std::vector<u32> free_slots;
-  for (u32 next = 0; next < blocks || !waiting.empty();) {
-    if (next < blocks && waiting.size() * thread_count < MOST_ASIDE) {
+  std::vector<u32> order = make_order(groups), warps = make_order((thread_count + 31) / 32), lanes = make_order(32);
+  std::vector<Group> waiting;
+  for (u32 next = 0; next < groups || !waiting.empty();) {
+    if (next < groups && waiting.size() * size * thread_count < MOST_ASIDE) {
       if (launch.order == SEEDED) {
         warps = make_order(warps.size());
         lanes = make_order(32);
       }
-      Block b{order[next++], 0, warps, lanes};
-      begin_block(b);
-      while (!run_block(b)) {
-        if (blocks == 1) continue;  // perhaps the time limit ends it
-        if (free_slots.empty()) free_slots.push_back(waiting.size());
-        exchange(free_slots.back());
-        waiting.push_back({b, free_slots.back()});
-        free_slots.pop_back();
-        break;
-      }
+      Group g;
+      begin_group(g, order[next++], warps, lanes);
+      bool ended = run_group(g);
       if (failed) return;
-      if (b.done == thread_count) end_block();
+      if (ended)
+        end_group(g);
+      else
+        waiting.push_back(g);
     } else {
-      if (run_waiting(waiting, free_slots)) last_change = ticks;
-      if (ticks - last_change > MANY_TICKS && sim_watching && !failed) report_waiting(waiting, blocks - next);
+      if (run_waiting(waiting)) last_change = ticks;
+      if (ticks - last_change > MANY_TICKS && sim_watching && !failed)
+        report_waiting(waiting, (groups - next) * size);
     }
     if (failed) return;
   }
@@ -417,10 +584,11 @@ static void run_blocks() {
 
 extern "C" u32 sim_launch(const Launch* wanted, Finding* out, u32 limit) {
   launch = *wanted;
-  if (!stacks) {
-    stacks = make_stacks(MAX_THREADS, true);
-    for (u32 i = 0; i < MAX_THREADS; i++) threads[i].stack = stacks + i * (STACK + GUARD);
-  }
+  if (!threads[0].stack) give_stacks(threads, true);
+  cluster = nullptr;
+  my_rank = slots_used = 0;
+  free_slots.clear();
+  clock_size = EACH * std::max(1u, launch.cluster[0] * launch.cluster[1] * launch.cluster[2]);
   findings.clear();
   known.clear();
   failed = suspicious = any_was_paused = false;
@@ -433,11 +601,16 @@ extern "C" u32 sim_launch(const Launch* wanted, Finding* out, u32 limit) {
   for (int i = 0; i < 3; i++) {
     sim_grid.ntid[i] = launch.block[i];
     sim_grid.nctaid[i] = launch.grid[i];
+    sim_grid.cluster_nctaid[i] = std::max(1u, launch.cluster[i]);
+    sim_grid.nclusterid[i] = launch.grid[i] / sim_grid.cluster_nctaid[i];
   }
+  sim_grid.cluster_nctarank = clock_size / EACH;
+  sim_grid.is_cluster = launch.cluster[0] != 0;
   sim_grid.static_shared = launch.static_shared;
   sim_grid.dynamic_shared = launch.dynamic_shared;
   thread_count = launch.block[0] * launch.block[1] * launch.block[2];
-  for (u32 i = 0; i < thread_count; i++) number_thread(i);
+  for (u32 i = 0; i < thread_count; i++) number_thread(threads, i);
+  numbered = ++launch_number;
   memory_begin_launch();
   static char signal_stack[64 << 10];
   stack_t alternative = {}, old_stack;

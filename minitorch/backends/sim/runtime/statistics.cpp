@@ -84,7 +84,7 @@ struct StatisticsAside {
 };
 static std::vector<StatisticsAside*> slots;
 void statistics_exchange(u32 slot) {
-  StatisticsAside& a = in_slot(slots, slot);
+  StatisticsAside& a = *in_slot(slots, slot);
   std::swap(a.requests, requests);
   std::swap(a.occurrences, occurrences);
 }
@@ -126,7 +126,7 @@ void trace_event(const char* barrier, const void* address, u32 size, u32 how, u3
     e.block[i] = sim_grid.ctaid[i];
     e.thread[i] = current->tid[i];
   }
-  if (space == 1 && !barrier) e.address = (const char*)address - sim_shared;
+  if (space == 1 && !barrier) e.address = offset_of(sim_cluster_window(address, site));
   events.push_back(e);
 }
 extern "C" void sim_trace(bool on, u32 limit, const s32* block) {

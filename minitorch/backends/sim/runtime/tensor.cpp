@@ -33,6 +33,16 @@ static void run_mma(WarpOp** lanes, u32 mask) {
     for (u32 r = 0; r < k_size / (4 * per); r++)
       for (u32 h = 0; h < per; h++) b[per * t + h + 4 * per * r][g] = unpack(element, words[4 + r], h);
   }
+  f32 sums[16][8] = {};
+  for (u32 lane = 0; lane < 32 && !integer; lane++) {
+    const u32* c = (const u32*)lanes[lane]->in + 6;
+    for (u32 j = 0; j < 4; j++)
+      sums[(lane >> 2) + 8 * (j >> 1)][2 * (lane & 3) + (j & 1)] =
+          half_result ? unpack(SIM_F16, c[j >> 1], j & 1) : bits_as<f32>(c[j]);
+  }
+  for (u32 k = 0; k < k_size && !integer; k++)  // all columns at a time: the compiler's vectors
+    for (u32 row = 0; row < 16; row++)
+      for (u32 column = 0; column < 8; column++) sums[row][column] += a[row][k] * b[k][column];
   for (u32 lane = 0; lane < 32; lane++) {
     const u32* c = (const u32*)lanes[lane]->in + 6;
     u32* d = (u32*)lanes[lane]->out;
@@ -44,8 +54,7 @@ static void run_mma(WarpOp** lanes, u32 mask) {
         d[j] = (u32)sum;
         continue;
       }
-      f32 sum = half_result ? unpack(SIM_F16, c[j >> 1], j & 1) : bits_as<f32>(c[j]);
-      for (u32 k = 0; k < k_size; k++) sum += a[row][k] * b[k][column];
+      f32 sum = sums[row][column];
       if (!half_result)
         d[j] = bits_as<u32>(sum);
       else

@@ -21,25 +21,20 @@ struct WarpgroupOp {
 struct Reading {
   u32 begin, end, warpgroup, group;
 };
-static std::vector<Reading> readings;
-static u32 groups[8];
-
-void wgmma_begin_block() {
-  readings.clear();
-  memset(groups, 0, sizeof groups);
-}
-struct WgmmaAside {
+struct BlockProducts {  // of a block
   std::vector<Reading> readings;
   u32 groups[8];
 };
-void wgmma_exchange(u32 slot) {
-  static std::vector<WgmmaAside*> slots;
-  WgmmaAside& a = in_slot(slots, slot);
-  std::swap(a.readings, readings);
-  std::swap(a.groups, groups);
+static std::vector<BlockProducts*> slots;
+static BlockProducts* mine = new BlockProducts();
+
+void wgmma_begin_block() {
+  mine->readings.clear();
+  memset(mine->groups, 0, sizeof mine->groups);
 }
-bool wgmma_reads(u32 begin, u32 end) {
-  for (const Reading& r : readings)
+void wgmma_exchange(u32 slot) { std::swap(in_slot(slots, slot), mine); }
+bool wgmma_reads(u32 rank, u32 begin, u32 end) {
+  for (const Reading& r : of_rank(slots, mine, rank).readings)
     if (r.begin < end && begin < r.end) return true;
   return false;
 }
@@ -101,7 +96,7 @@ static std::vector<f32> read_operand(const WarpgroupOp& o, u64 descriptor, bool 
       values[row * k_size + k] = element_at(o.element, address) * scale;
     }
   for (u32 unit : units) check_copied_from(unit, 16, o.site);
-  readings.push_back({low, high, warpgroup, groups[warpgroup]});
+  mine->readings.push_back({low, high, warpgroup, mine->groups[warpgroup]});
   return values;
 }
 static u32 value_of(const Products& p, u32 word) {
@@ -134,11 +129,11 @@ static void run_wgmma(u32 warpgroup) {
           a[row * k_size + k] = unpack(o.element, all[i].warpgroup_op->a[r], h) * o.scale_a;
         }
   for (u32 i = 0; i < 128; i++) {
-    const WarpgroupOp& mine = *all[i].warpgroup_op;
+    const WarpgroupOp& its = *all[i].warpgroup_op;
     Products& p = all[i].products;
-    u32* d = (u32*)mine.d;
+    u32* d = (u32*)its.d;
     for (u32 w = 0; w < o.n / (o.half_result ? 4 : 2); w++) {
-      u32 word = mine.accumulate ? value_of(p, d[w]) : 0;
+      u32 word = its.accumulate ? value_of(p, d[w]) : 0;
       for (u32 j = o.half_result ? 2 * w : w, h = 0; h < (o.half_result ? 2 : 1); j++, h++) {
         u32 row = 16 * (i >> 5) + (i >> 2 & 7) + 8 * (j >> 1 & 1), column = 8 * (j >> 2) + 2 * (i & 3) + (j & 1);
         f32 sum = o.half_result ? (f32)bits_as<f16>((u16)(word >> 16 * h)) : bits_as<f32>(word);
@@ -196,7 +191,7 @@ extern "C" void sim_wgmma_fence() {
 }
 extern "C" void sim_wgmma_commit() {
   current->products.group++;
-  if (current->index % 128 == 0) groups[current->index / 128]++;
+  if (current->index % 128 == 0) mine->groups[current->index / 128]++;
 }
 // The results of the groups waited for may be had from here on: the caller then calls `sim_wgmma_result` for its
 // registers, and `words` keeps them until the next wait.
@@ -212,7 +207,8 @@ extern "C" void sim_wgmma_wait(u32 groups_left) {
   p.settled.clear();
   if (current->index % 128) return;
   u32 warpgroup = current->index / 128;
-  limit = (s64)groups[warpgroup] - groups_left;
+  limit = (s64)mine->groups[warpgroup] - groups_left;
+  auto& readings = mine->readings;
   auto over_now = [&](const Reading& r) { return r.warpgroup == warpgroup && (s64)r.group < limit; };
   readings.erase(std::remove_if(readings.begin(), readings.end(), over_now), readings.end());
 }

@@ -1,0 +1,63 @@
+"""Random programs on the device beside the processor (`device_programs.py`), and what such programs found."""
+
+import random
+
+import pytest
+from compiled_programs import Case, random_case
+from device_programs import check
+from kernel_checks import DEVICE
+
+import minitorch as torch
+
+
+@pytest.mark.parametrize("n", range(12))
+def test_programs_are_the_same_on_both(n):
+    """A sample of what ``python tests/device_programs.py`` runs for longer."""
+    check(random_case(random.Random(f"sample {n}")), compiled=n % 3 == 2, device=DEVICE)
+
+
+def test_an_element_is_copied_to_its_neighbour():
+    """Two elements of one row are not the same memory, though the device cannot say so without their addresses."""
+    check(Case((("first", 0, 0, 0), ("row", 2, 2, 1)), modes=("grad",)), device=DEVICE)
+    x = torch.arange(1.0, 5, device=DEVICE)
+    x[1] = x[0]
+    x[-1] = x[2:3].reshape(())
+    assert x.tolist() == [1, 1, 3, 3] and x._version == 2
+    x[2] = x[2]                                            # nothing to do
+    assert x.tolist() == [1, 1, 3, 3]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_writes_through_data_are_not_counted(compiled):
+    def square(x):
+        y = x * x
+        x.data.add_(1)
+        x.data[0:1].zero_()
+        return y.sum()
+    run = torch.compile(square) if compiled else square
+    x = torch.tensor([1.0, 2.0], device=DEVICE, requires_grad=True)
+    for at in ([1, 2], [0, 3], [0, 4]):
+        x.grad = None
+        loss = run(x)
+        assert loss.item() == sum(v * v for v in at) and x._version == 0
+        loss.backward()                                    # with the new values, as PyTorch
+        assert x.grad.tolist() == [0, 2 * (at[1] + 1)]
+    with torch.autograd.detect_anomaly():
+        y = x * x
+        x.data.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+
+
+def test_a_view_through_data_lends_its_memory():
+    x, w = torch.arange(6.0, device=DEVICE), torch.zeros(1, device=DEVICE)
+    w.data = x.data.view(2, 3).t()
+    w.add_(1)                                              # counted for x, too: w lies in its memory
+    assert x.tolist() == [1, 2, 3, 4, 5, 6] and x._version == w._version == 1 and w.stride() == (1, 3)
+    assert w.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+
+
+def test_a_traced_gradient_is_added_to_one_of_the_device():
+    """`array += wrapped`, where the other one wraps arrays and answers for them: of a trace, of a batch."""
+    check(Case(aliased="view", needs_grad=(True, False), modes=("grad",) * 2, own_backward=True), compiled=True,
+          device=DEVICE)
