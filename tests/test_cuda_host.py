@@ -200,6 +200,7 @@ def test_an_activation_in_a_product_is_the_one_by_itself(dtype):
     from minitorch.backends.cuda.ops.product import product
     x = minitorch.linspace(-14, 14, 99, dtype=minitorch.float64).to(getattr(minitorch, dtype)).to(where)
     one = minitorch.ones(1, 1, dtype=x.dtype, device=where).array
-    for activation, alone in (("gelu", F.gelu), ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh")), ("silu", F.silu)):
+    for activation, alone in (("gelu", F.gelu),
+                              ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh")), ("silu", F.silu)):
         found = device.to_host(product(device, x.array.reshape(-1, 1), one, activation=activation)).reshape(-1)
         assert found.tobytes() == device.to_host(alone(x).array).tobytes()

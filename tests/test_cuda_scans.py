@@ -1,4 +1,4 @@
-"""Running values along an outer dimension, in one pass over memory: longer than the stretch that a block has at a time."""
+"""Running values along an outer dimension, in one pass of memory: longer than what a block has at a time."""
 
 import numpy as np
 import pytest
