@@ -187,6 +187,10 @@ def test_leaf_hook_and_post_accumulate_hook():
     assert events == ["hook", 20, "hook"]
     with pytest.raises(RuntimeError, match="non-leaf"):
         (x * 2).register_post_accumulate_grad_hook(print)
+    x.register_post_accumulate_grad_hook(lambda p: p).remove()
+    x.register_post_accumulate_grad_hook(lambda p: p.data.sub_(1.0))
+    with pytest.raises(RuntimeError, match="should return None"):
+        (x * 2).backward()
 
 
 def test_node_hooks():

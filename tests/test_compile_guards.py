@@ -401,3 +401,14 @@ def test_errors_are_those_of_eager_runs():
         for _ in range(3):
             assert g(torch.tensor([0.0, 1.0])).tolist()[1] == np.inf
     assert not seen
+
+
+def test_within_vmap_the_function_runs_eagerly():
+    """Programs know nothing of batches: neither those of arguments nor those of what a function reads besides."""
+    x = torch.arange(6.0).reshape(3, 2)
+    compiled = torch.compile(lambda row: row.sin().sum())
+    for _ in range(2):
+        assert torch.equal(torch.vmap(compiled)(x), x.sin().sum(1))
+        assert torch.allclose(torch.vmap(torch.func.grad(compiled))(x), x.cos())
+        assert torch.equal(torch.vmap(lambda row: torch.compile(lambda one: one * row)(torch.ones(2)))(x), x)
+        assert torch.equal(compiled(x[0]), x[0].sin().sum()) and compiled.source

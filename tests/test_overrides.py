@@ -411,3 +411,24 @@ def test_signatures_stay():
         assert torch.mean(torch.ones(2), dim=0).item() == 1
     with pytest.raises(TypeError):
         torch.mul(torch.ones(2))
+
+
+def test_classes_are_not_asked_about_what_makes_tensors_of_data():
+    """Modes are, and before and after a mode has run the results are of the same class."""
+    class Named(torch.Tensor):
+        pass
+    seen = []
+
+    class Listening(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append((func.__name__, types))
+            return func(*args, **(kwargs or {}))
+    x = torch.ones(2).as_subclass(Named)
+
+    def classes():
+        return [type(make(x)) for make in (torch.tensor, torch.as_tensor, torch.asarray)]
+    expected = [torch.Tensor, Named, Named]
+    assert classes() == expected
+    with Listening():
+        assert classes() == expected
+    assert seen == [("tensor", ()), ("as_tensor", ()), ("asarray", ())] and classes() == expected

@@ -501,3 +501,9 @@ def test_program_8_backward_twice():
     with pytest.raises(RuntimeError, match="second time.*retain_graph=True"):
         y.backward()
     assert x.grad.item() == 6
+
+
+@pytest.mark.parametrize("a, b", [(1, "a"), ("a", "a"), ("a", torch.ones(1)), ([1], ["a"]), (object(), 1)])
+def test_values_without_numbers_are_not_compared(a, b):
+    with pytest.raises(TypeError, match="No comparison pair"):
+        torch.testing.assert_close(a, b)

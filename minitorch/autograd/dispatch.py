@@ -120,9 +120,9 @@ def would_ask(tensors):
     return active and (bool(state.modes) or any([is_overloaded(type(t)) or type(t) in layouts for t in tensors]))
 
 
-def dispatch(func, inner, args, kwargs):
+def dispatch(func, inner, args, kwargs, classes=True):
     """Let modes and classes answer the call ``func(*args, **kwargs)``; if there are none, ``inner`` does."""
-    found = overloaded((*args, *kwargs.values())) if state.subclasses and state.everything else []
+    found = overloaded((*args, *kwargs.values())) if classes and state.subclasses and state.everything else []
     if not state.everything or not found and not state.modes:
         return by_layout(func, inner, args, kwargs) if layouts else inner(*args, **kwargs)
     result = ask(func, found, args, kwargs)
@@ -131,6 +131,11 @@ def dispatch(func, inner, args, kwargs):
             return result
         raise TypeError(nobody_answered(func, found))
     return result
+
+
+def dispatch_to_modes(func, inner, args, kwargs):
+    """The same for what makes tensors of data, about which classes are not asked: the result is a plain tensor."""
+    return dispatch(func, inner, args, kwargs, classes=False)
 
 
 layouts: list = []         # classes of tensors that are no arrays of all elements, such as `sparse.SparseTensor`
@@ -356,6 +361,7 @@ def activate_properties():
     for (namespace, name), public in list(FUNCTIONS.items()):
         if name in FACTORIES and not namespace and isinstance(public.call, FunctionType):
             exchange(public.call)
+            public.call.__kwdefaults__["_dispatch"] = dispatch_to_modes
 
 
 def dispatching(found):

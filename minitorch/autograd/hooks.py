@@ -4,6 +4,7 @@ import weakref
 from functools import partial
 
 from ..core import dtypes, graph
+from ..core.errors import worded
 from ..core.tensor import Tensor, wrap
 
 __all__ = ["Hooks", "NodeHook", "RemovableHandle", "add_node_hook", "remove_node_hook"]
@@ -161,7 +162,10 @@ def after_node(place, pulled, g, create_graph):
 def after_leaf(leaf, g, create_graph):
     """Run the hooks of a leaf whose `grad` has grown by `g`: its own, and those of its `AccumulateGrad`."""
     for hook in list(leaf.hooks.accumulated.values()):
-        hook(leaf)
+        result = hook(leaf)
+        if result is not None and result is not leaf:
+            raise worded(RuntimeError("Tensor post accumulate grad hooks should return None: what they change of the "
+                                      "tensor they write into it"))
     for hook in list(leaf.hooks.post.values()):
         hook((), (shown(leaf, g, create_graph),))
 

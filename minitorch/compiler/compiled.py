@@ -8,7 +8,7 @@ import numpy as np
 
 from ..autograd import dispatch, saved
 from ..core import layers
-from ..core.grad_mode import grad_mode, open_levels
+from ..core.grad_mode import grad_mode, open_batches, open_levels
 from . import trace
 from .choice import Waiting, become_c
 from .graphed import Graph, why_not
@@ -23,8 +23,9 @@ __all__ = ["Compiled"]
 
 def is_looked_into(tensors):
     """Whether somebody wants more of a call than its results (saved tensors, tangents, the functions of subclasses), or
-    no program at all (`compiler.set_stance`)."""
-    return saved.stack.pairs or current.eager or open_levels and grad_mode.levels or dispatch.would_ask(tensors)
+    no program at all (a `vmap` around, whose batch a program knows nothing of, and `compiler.set_stance`)."""
+    return (saved.stack.pairs or current.eager or open_levels and grad_mode.levels
+            or open_batches and grad_mode.batches or dispatch.would_ask(tensors))
 
 
 class Compiled:

@@ -58,10 +58,10 @@ def place(where):
 
 def compare_leaves(a, b, where, options):
     kinds = ("Tensor-likes", Tensor) if isinstance(a, Tensor) or isinstance(b, Tensor) else None
-    if kinds and not (isinstance(a, Tensor) and isinstance(b, Tensor)) and np.ndim(getattr(a, "array", a)) != np.ndim(
-            getattr(b, "array", b)):
-        raise TypeError(f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}.")
     x, y = host(a), host(b)
+    if not {x.dtype.kind, y.dtype.kind} <= set("biufc") or kinds and x.ndim != y.ndim and not (
+            isinstance(a, Tensor) and isinstance(b, Tensor)):
+        raise TypeError(f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}.")
     noun = "Tensor-likes" if x.ndim or y.ndim or kinds else "Scalars"
     if x.shape != y.shape:
         return f"The values for attribute 'shape' do not match: {_size(x)} != {_size(y)}." + place(where)
