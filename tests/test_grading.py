@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from minitorch.check import exercises, grading, judge, notebook
@@ -143,12 +143,13 @@ VALUES = st.recursive(
     max_leaves=8)
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(VALUES)
+@example((None, 1 << 62))
 def test_values_survive_the_way(value):
     sent = json.loads(json.dumps(judge.encoded(value)))
     back = judge.decoded(sent)
-    assert judge.encoded(back) == judge.encoded(value) or isinstance(value, int)     # large ones are told as text
+    assert judge.encoded(back) == judge.encoded(value)     # large integers are told as text
 
 
 def test_what_is_no_answer_is_refused():

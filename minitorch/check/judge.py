@@ -47,6 +47,8 @@ def encoded(value, depth=0):
         return items if isinstance(value, list) else {"tuple": items}
     if isinstance(value, dict) and depth < 20:
         return {"dict": [[encoded(k, depth + 1), encoded(v, depth + 1)] for k, v in value.items()]}
+    if isinstance(value, Other):                           # what was decoded before: it stays what it is
+        return {"other": [value.kind, value.text]}
     return {"other": [type(value).__name__, repr(value)[:1000]]}
 
 
