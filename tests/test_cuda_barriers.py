@@ -60,9 +60,11 @@ def test_without_this_barrier(file, k, monkeypatch):
         source = source._replace(includes=tuple((n, changed if n == file else t) for n, t in source.includes))
     monkeypatch.setattr(Kernel, "source", property(lambda self: source))
     monkeypatch.setattr(kernel, "ready", {})
-    monkeypatch.setattr(device, "plans", {})
+    device.plans.clear()                                   # of the kernel as it was, and then of the changed one
     try:
         noticed = not compute()
     except SimulatorError:
         noticed = True
+    finally:
+        device.plans.clear()
     assert noticed is (k not in spare), spare.get(k, "nothing notices that this barrier is missing")

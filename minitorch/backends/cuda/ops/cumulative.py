@@ -23,7 +23,7 @@ def scan(F, op, input, dim, dtype):
     indices = F.empty(input.shape, np.dtype("int64")) if op in (MAXIMUM, MINIMUM) else None
     outer, n, inner = split_at(input.shape, dim)
     tiles = -(-inner // 32)
-    if inner > 1 and outer * tiles < FEW_BLOCKS and n > LONG:              # a launch more, but all at work
+    if inner > 1 and outer * tiles < FEW_BLOCKS and n > LONG:              # two launches more, but all at work
         found = scan(F, op, input.swapaxes(dim, -1), -1, dtype)
         return tuple([x if x is None else dense(F, x.swapaxes(dim, -1)) for x in found])
     if inner > 1:
