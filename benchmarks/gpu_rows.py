@@ -207,28 +207,9 @@ def cumsum_of_all(torch, device, quick):
     return lambda: x.cumsum(0), 8 * x.numel()
 
 
-@row("softmax, 2048 x 32768", "copy", 0.7, 0.85)
-def softmax_of_long_rows(torch, device, quick):
-    x = torch.rand(*((8, 64) if quick else (2048, 32768)), device=device)
-    return lambda: x.softmax(1), 8 * x.numel()
-
-
-@row("layer_norm, 2048 x 32768", "copy", 0.7, 0.85)
-def layer_norm_of_long_rows(torch, device, quick):
-    x = torch.rand(*((8, 64) if quick else (2048, 32768)), device=device)
-    return lambda: torch.nn.functional.layer_norm(x, x.shape[1:]), 8 * x.numel()
-
-
-@row("softmax, 1024 x 65536", "copy", 0.6, 0.8)
-def softmax_in_clusters(torch, device, quick):
-    x = torch.rand(*((8, 64) if quick else (1024, 65536)), device=device)
-    return lambda: x.softmax(1), 8 * x.numel()
-
-
-@row("layer_norm, 1024 x 65536", "copy", 0.6, 0.8)
-def layer_norm_in_clusters(torch, device, quick):
-    x = torch.rand(*((8, 64) if quick else (1024, 65536)), device=device)
-    return lambda: torch.nn.functional.layer_norm(x, x.shape[1:]), 8 * x.numel()
+for shape, goals in ((2048, 32768), (0.7, 0.85)), ((1024, 65536), (0.6, 0.8)):     # the longer ones in clusters
+    rows("softmax", lambda t, x: lambda: x.softmax(1), 2, *goals, shapes=[shape])
+    rows("layer_norm", lambda t, x: lambda: layer_norm(t, x), 2, *goals, shapes=[shape])
 
 
 # ---- products ----------------------------------------------------------------------------------------------

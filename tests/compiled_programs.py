@@ -12,6 +12,7 @@ import random
 import sys
 import traceback
 import warnings
+from collections import Counter
 from contextlib import nullcontext
 from typing import NamedTuple
 
@@ -542,7 +543,7 @@ def random_case(rng):
         rng.choice(RESULTS), rng.random() < 0.3, rng.random() < 0.15, rng.random() < 0.15, rng.randrange(1000))
 
 
-def smaller(case, failure):
+def smaller(case, failure, check=check):
     """A case with fewer steps that fails as well."""
     simplest = dict(dtype="float32", layouts=("plain", "plain"), aliased="", needs_grad=(False, False),
                     modes=("grad", "grad"), results="last", write_after=False, own_backward=False, twice=False)
@@ -559,43 +560,54 @@ def smaller(case, failure):
     return case, failure
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def command_line(description, **options):
+    """The arguments of a program that looks for cases that fail; `options`: more flags, `add_argument`'s for each."""
+    parser = argparse.ArgumentParser(description=description.split("\n")[0])
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--stop", type=int, default=5, help="after so many failures")
-    parser.add_argument("--backend", default="numpy", help="of `compile`: numpy, c, or auto, which here takes C "
-                        "at the second run of a program")
-    parser.add_argument("--enough", type=int, default=parts.ENOUGH, help="elements of a part of a loop that "
-                        "two threads share: with 2 nearly every loop is shared")
-    parser.add_argument("--flags", default="-O1", help="of the C compiler, after its own")
-    arguments = parser.parse_args()
-    parts.ENOUGH = arguments.enough
-    if arguments.enough < 1 << 17:
-        torch.set_num_threads(2)
-    toolchain.FLAGS += tuple(arguments.flags.split())
-    choice.RUNS = 2
-    failures, eagerly, reasons = 0, 0, {}
+    for name, more in options.items():
+        parser.add_argument("--" + name, **more)
+    return parser.parse_args()
+
+
+def search(arguments, check, tell=lambda result: None):
+    """Check random cases and `tell` the result of each; print those that fail, made smaller. The number that failed."""
+    failures = 0
     for n in range(arguments.programs):
-        case = random_case(random.Random(f"{arguments.seed} {n}"))._replace(backend=arguments.backend)
+        case = random_case(random.Random(f"{arguments.seed} {n}"))
         try:
-            world = check(case)
+            tell(check(case))
         except Exception as error:
             failures += 1
-            case, error = smaller(case, error)
+            case, error = smaller(case, error, check)
             print(f"---- program {n}", flush=True)
             error.__cause__ = error.__context__ = None
             traceback.print_exception(error, limit=-3)
             if failures >= arguments.stop:
                 break
-            continue
-        for note in world.function.notes:
-            if "eagerly" in note:
-                eagerly += 1
-                reason = note.split(": ", 1)[1].split(", at ")[0]
-                reasons[reason] = reasons.get(reason, 0) + 1
-    print(f"{n + 1} programs, {failures} differ; {eagerly} programs ran eagerly: "
-          + ", ".join(f"{v} {k}" for k, v in sorted(reasons.items(), key=lambda x: -x[1])))
+    print(f"{n + 1} programs, {failures} differ")
+    return failures
+
+
+def main():
+    arguments = command_line(
+        __doc__, backend=dict(default="numpy", help="of `compile`: numpy, c, or auto, which here takes C at the second "
+                              "run of a program"),
+        enough=dict(type=int, default=parts.ENOUGH, help="elements of a part of a loop that two threads share: with 2 "
+                    "nearly every loop is shared"),
+        flags=dict(default="-O1", help="of the C compiler, after its own"))
+    parts.ENOUGH = arguments.enough
+    if arguments.enough < 1 << 17:
+        torch.set_num_threads(2)
+    toolchain.FLAGS += tuple(arguments.flags.split())
+    choice.RUNS = 2
+    reasons = Counter()
+
+    def tell(world):
+        reasons.update(note.split(": ", 1)[1].split(", at ")[0] for note in world.function.notes if "eagerly" in note)
+    failures = search(arguments, lambda case: check(case._replace(backend=arguments.backend)), tell)
+    print(f"{reasons.total()} programs ran eagerly: " + ", ".join(f"{v} {k}" for k, v in reasons.most_common()))
     sys.exit(bool(failures))
 
 

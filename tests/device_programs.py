@@ -8,13 +8,11 @@ ops differ between devices, as PyTorch's do; and strides, which follow NumPy's r
     python tests/device_programs.py --programs 200 --compiled     # compiled on the device, eager on the processor
 """
 
-import argparse
-import random
 import sys
-import traceback
 import warnings
+from functools import partial
 
-from compiled_programs import DTYPES, World, differences, history, random_case
+from compiled_programs import DTYPES, World, command_line, differences, history, search
 
 import minitorch as torch
 
@@ -59,46 +57,10 @@ def check(case, compiled=False, device="sim"):
             assert not found, f"{what}: {'; '.join(found).replace('compiled', 'on ' + device)}\n{case}"
 
 
-def smaller(case, failure, **how):
-    """A case with fewer steps that fails as well."""
-    simplest = dict(dtype="float32", layouts=("plain", "plain"), aliased="", needs_grad=(False, False),
-                    modes=("grad",), results="last", write_after=False, own_backward=False, twice=False)
-    again = True
-    while again:
-        again = False
-        fewer = [case._replace(steps=case.steps[:n] + case.steps[n + 1:]) for n in range(len(case.steps))]
-        for attempt in [*fewer, *[case._replace(**{k: v}) for k, v in simplest.items() if getattr(case, k) != v]]:
-            try:
-                check(attempt, **how)
-            except Exception as error:
-                case, failure, again = attempt, error, True
-                break
-    return case, failure
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--programs", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--stop", type=int, default=5, help="after so many failures")
-    parser.add_argument("--device", default="sim")
-    parser.add_argument("--compiled", action="store_true", help="the program on the device is compiled")
-    arguments = parser.parse_args()
-    failures, how = 0, dict(compiled=arguments.compiled, device=arguments.device)
-    for n in range(arguments.programs):
-        case = random_case(random.Random(f"{arguments.seed} {n}"))
-        try:
-            check(case, **how)
-        except Exception as error:
-            failures += 1
-            case, error = smaller(case, error, **how)
-            print(f"---- program {n}", flush=True)
-            error.__cause__ = error.__context__ = None
-            traceback.print_exception(error, limit=-3)
-            if failures >= arguments.stop:
-                break
-    print(f"{n + 1} programs, {failures} differ")
-    sys.exit(bool(failures))
+    arguments = command_line(__doc__, device=dict(default="sim"), compiled=dict(
+        action="store_true", help="the program on the device is compiled"))
+    sys.exit(bool(search(arguments, partial(check, compiled=arguments.compiled, device=arguments.device))))
 
 
 if __name__ == "__main__":

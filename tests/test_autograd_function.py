@@ -1,6 +1,5 @@
 """Functions of the user's own with their own backward: several orders and outputs, writes in place, errors."""
 
-
 import numpy as np
 import pytest
 

@@ -7,16 +7,13 @@ gradients say of the same direction.
     python tests/transformed_programs.py --programs 2000 --seed 1
 """
 
-import argparse
-import random
 import sys
-import traceback
 import warnings
 from collections import Counter
 from functools import partial
 
 import numpy as np
-from compiled_programs import STATEMENTS, Case, World, floating, random_case
+from compiled_programs import STATEMENTS, Case, World, command_line, floating, search
 
 import minitorch as torch
 from minitorch.core.tensor import Tensor
@@ -121,43 +118,15 @@ def check(case):
     return refused
 
 
-def smaller(case, failure):
-    """A case with fewer steps that fails as well."""
-    again = True
-    while again:
-        again = False
-        for n in range(len(case.steps)):
-            fewer = case._replace(steps=case.steps[:n] + case.steps[n + 1:])
-            try:
-                check(fewer)
-            except Exception as error:
-                case, failure, again = fewer, error, True
-                break
-    return case, failure
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--programs", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--stop", type=int, default=5, help="after so many failures")
-    arguments = parser.parse_args()
-    failures, refusals = 0, Counter()
-    for n in range(arguments.programs):
-        case = random_case(random.Random(f"{arguments.seed} {n}"))
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                refusals.update(f"{k}: {v}" for k, v in check(case).items())
-        except Exception as error:
-            failures += 1
-            case, error = smaller(case, error)
-            print(f"---- program {n}", flush=True)
-            error.__cause__ = error.__context__ = None
-            traceback.print_exception(error, limit=-4)
-            if failures >= arguments.stop:
-                break
-    print(f"{n + 1} programs, {failures} differ. Refused:")
+    refusals = Counter()
+
+    def tell(refused):
+        refusals.update(f"{k}: {v}" for k, v in refused.items())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        failures = search(command_line(__doc__), check, tell)
+    print("Refused:")
     for words, count in refusals.most_common(60):
         print(f"{count:5} {words}")
     sys.exit(bool(failures))
