@@ -399,7 +399,7 @@ FAULTY = """extern "C" __global__ void faulty(float* out, const float* x, long l
 }"""
 ENDLESS = """extern "C" __global__ void endless(float* out, const float* x, long long n) {
   volatile float* there = out;
-  while (there[0] == there[0] || n) there[0] = x[0];
+  while (there[0] == there[0] || n) there[0] = x[0] - there[0];
 }"""
 
 
