@@ -93,9 +93,9 @@ LINEAR = {"as_strided_backward", "as_strided_take", "as_strided_zero", "embeddin
           "masked_select_backward", "max_pool_backward", "nll_loss_backward", "outer_index_backward", "pad_flat",
           "put_along_dim", "take_along_dim", "take_first", "threshold_backward"}
 # These PyTorch does not have, draw random numbers, have no derivative, or are reached by detached views, writes and
-# 16-bit floats only.
-OTHERS = {"add_layer_norm", "alias", "as_strided_scatter", "dropout", "rope", "rstd", "scaled_dot_product_attention",
-          "scaled_dot_product_attention_backward", "unique", "vdot",      # vdot: of complex numbers only
+# 16-bit floats (`vdot`: by complex numbers) only.
+OTHERS = {"add_layer_norm", "alias", "as_strided_scatter", "attention_dropout", "dropout", "rope", "rstd",
+          "scaled_dot_product_attention", "scaled_dot_product_attention_backward", "unique", "vdot",
           "_dirichlet_grad", "_standard_gamma_grad", "weight_int8pack_mm"}
 
 
