@@ -7,16 +7,14 @@ stands around the program: kinds of arguments, modes, what is returned, what hap
 The same is run for longer by ``python tests/compiled_programs.py --programs 5000 --seed 1``.
 """
 
-import argparse
-import random
 import sys
-import traceback
 import warnings
 from collections import Counter
 from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
+from program_search import command_line, search
 
 import minitorch as torch
 import minitorch.nn as nn
@@ -543,53 +541,6 @@ def random_case(rng):
         rng.choice(RESULTS), rng.random() < 0.3, rng.random() < 0.15, rng.random() < 0.15, rng.randrange(1000))
 
 
-def smaller(case, failure, check=check):
-    """A case with fewer steps that fails as well."""
-    simplest = dict(dtype="float32", layouts=("plain", "plain"), aliased="", needs_grad=(False, False),
-                    modes=("grad", "grad"), results="last", write_after=False, own_backward=False, twice=False)
-    again = True
-    while again:
-        again = False
-        fewer = [case._replace(steps=case.steps[:n] + case.steps[n + 1:]) for n in range(len(case.steps))]
-        for attempt in [*fewer, *[case._replace(**{k: v}) for k, v in simplest.items() if getattr(case, k) != v]]:
-            try:
-                check(attempt)
-            except Exception as error:
-                case, failure, again = attempt, error, True
-                break
-    return case, failure
-
-
-def command_line(description, **options):
-    """The arguments of a program that looks for cases that fail; `options`: more flags, `add_argument`'s for each."""
-    parser = argparse.ArgumentParser(description=description.split("\n")[0])
-    parser.add_argument("--programs", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--stop", type=int, default=5, help="after so many failures")
-    for name, more in options.items():
-        parser.add_argument("--" + name, **more)
-    return parser.parse_args()
-
-
-def search(arguments, check, tell=lambda result: None):
-    """Check random cases and `tell` the result of each; print those that fail, made smaller. The number that failed."""
-    failures = 0
-    for n in range(arguments.programs):
-        case = random_case(random.Random(f"{arguments.seed} {n}"))
-        try:
-            tell(check(case))
-        except Exception as error:
-            failures += 1
-            case, error = smaller(case, error, check)
-            print(f"---- program {n}", flush=True)
-            error.__cause__ = error.__context__ = None
-            traceback.print_exception(error, limit=-3)
-            if failures >= arguments.stop:
-                break
-    print(f"{n + 1} programs, {failures} differ")
-    return failures
-
-
 def main():
     arguments = command_line(
         __doc__, backend=dict(default="numpy", help="of `compile`: numpy, c, or auto, which here takes C at the second "
@@ -606,7 +557,7 @@ def main():
 
     def tell(world):
         reasons.update(note.split(": ", 1)[1].split(", at ")[0] for note in world.function.notes if "eagerly" in note)
-    failures = search(arguments, lambda case: check(case._replace(backend=arguments.backend)), tell)
+    failures = search(arguments, random_case, lambda case: check(case._replace(backend=arguments.backend)), tell)
     print(f"{reasons.total()} programs ran eagerly: " + ", ".join(f"{v} {k}" for k, v in reasons.most_common()))
     sys.exit(bool(failures))
 

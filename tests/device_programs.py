@@ -12,7 +12,8 @@ import sys
 import warnings
 from functools import partial
 
-from compiled_programs import DTYPES, World, command_line, differences, history, search
+from compiled_programs import DTYPES, World, differences, history, random_case
+from program_search import command_line, search
 
 import minitorch as torch
 
@@ -60,7 +61,7 @@ def check(case, compiled=False, device="sim"):
 def main():
     arguments = command_line(__doc__, device=dict(default="sim"), compiled=dict(
         action="store_true", help="the program on the device is compiled"))
-    sys.exit(bool(search(arguments, partial(check, compiled=arguments.compiled, device=arguments.device))))
+    sys.exit(bool(search(arguments, random_case, partial(check, compiled=arguments.compiled, device=arguments.device))))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from collections import Counter
 from functools import partial
 
 import numpy as np
-from compiled_programs import STATEMENTS, Case, World, command_line, floating, search
+from compiled_programs import STATEMENTS, Case, World, floating, random_case
+from program_search import command_line, search
 
 import minitorch as torch
 from minitorch.core.tensor import Tensor
@@ -125,7 +126,7 @@ def main():
         refusals.update(f"{k}: {v}" for k, v in refused.items())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        failures = search(command_line(__doc__), check, tell)
+        failures = search(command_line(__doc__), random_case, check, tell)
     print("Refused:")
     for words, count in refusals.most_common(60):
         print(f"{count:5} {words}")
