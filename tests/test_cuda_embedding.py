@@ -149,8 +149,9 @@ def test_indices_out_of_bounds_are_found_where_the_host_can_look():
     at = minitorch.tensor([0, 3], device=device.device)
     with pytest.raises(IndexError, match="index out of range in self"):
         F.embedding(at, w)
-    for wrong in (lambda: w.index_select(0, at), lambda: w.gather(0, at[:, None]), lambda: w.index_add(0, at, w[:2])):
-        with pytest.raises(RuntimeError, match="index 3 is out of bounds for dimension 0 with size 3"):
+    for wrong, error in ((lambda: w.index_select(0, at), IndexError), (lambda: w.gather(0, at[:, None]), RuntimeError),
+                         (lambda: w.index_add(0, at, w[:2]), IndexError)):        # the classes of the CPU
+        with pytest.raises(error, match="index 3 is out of bounds for dimension 0 with size 3"):
             wrong()
     with pytest.raises(RuntimeError, match="dim 0|dimension 0|apart from"):
         w.gather(1, minitorch.zeros(4, 1, dtype=minitorch.int64, device=device.device))

@@ -61,3 +61,30 @@ def test_a_traced_gradient_is_added_to_one_of_the_device():
     """`array += wrapped`, where the other one wraps arrays and answers for them: of a trace, of a batch."""
     check(Case(aliased="view", needs_grad=(True, False), modes=("grad",) * 2, own_backward=True), compiled=True,
           device=DEVICE)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, i: x.index_select(0, i), lambda x, i: x.index_add(0, i, torch.ones(2, 3, device=x.device)),
+    lambda x, i: x[i], lambda x, i: x.gather(0, i[:, None]), lambda x, i: x.scatter(0, i[:, None], 1.0),
+    lambda x, i: x.index_copy(0, i, torch.ones(2, 3, device=x.device)), lambda x, i: x.take(i + 2)])
+def test_indices_out_of_bounds_are_the_same_errors(call):
+    """In the simulator; a GPU is not waited for."""
+    if DEVICE != "sim":
+        pytest.skip("kernels on a GPU write nothing for such an index")
+    said = []
+    for where in ("cpu", DEVICE):
+        with pytest.raises((IndexError, RuntimeError)) as raised:
+            call(torch.ones(1, 3, device=where), torch.tensor([1, 0], device=where))
+        said.append((raised.type, str(raised.value)))
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (0, 2, 1), (1, 0, 2)])
+def test_sorted_values_lie_in_memory_as_what_was_sorted(order):
+    """As in PyTorch; `view` and `reshape` of them depend on it."""
+    for where in ("cpu", DEVICE):
+        x = torch.arange(24.0, device=where).reshape([(2, 3, 4)[d] for d in order])
+        x = x.permute([order.index(d) for d in range(3)])
+        for dim in range(3):
+            assert {t.stride() for t in (*x.sort(dim, descending=True), x.argsort(dim))} == {x.stride()}
+            assert torch.equal(x.sort(dim).values, x)

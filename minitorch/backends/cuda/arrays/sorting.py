@@ -10,7 +10,7 @@ from . import library
 from .dtypes import kind_of
 from .namespace import ours
 
-__all__ = ["is_sortable", "sorted_along"]
+__all__ = ["is_sortable", "sorted_along", "sorted_like"]
 
 
 def is_sortable(array):
@@ -19,10 +19,21 @@ def is_sortable(array):
 
 
 def sorted_along(F, array, axis, descending=False):
-    """The elements in order along an axis, and where along it they were (int64)."""
+    """The elements in order along an axis, and where along it they were (int64); axes lie in memory as is quickest."""
     rows = dense(F, array.swapaxes(axis, -1))
     found = sorted_rows(F, rows.reshape(prod(rows.shape[:-1]), rows.shape[-1]), descending)
     return [x.reshape(rows.shape).swapaxes(axis, -1) for x in found]
+
+
+def sorted_like(F, array, axis, descending=False):
+    """`sorted_along`, with the axes in the order in which those of `array` lie in memory, as in PyTorch."""
+    found = sorted_along(F, array, axis, descending)
+    for i, x in enumerate(found):
+        out = F.xp.empty_like(array, x.dtype)
+        if out.strides != x.strides:
+            F.xp.copyto(out, x)
+            found[i] = out
+    return found
 
 
 def either(name, which):
@@ -32,7 +43,7 @@ def either(name, which):
             a, axis = a.reshape(-1), 0
         if order is not None or not is_sortable(a):
             return library.function(F, name)(a, axis)
-        return sorted_along(F, a, axis)[which]
+        return sorted_like(F, a, axis)[which]
     ours(call, name=name)
 
 

@@ -2,7 +2,7 @@
 
 from .... import return_types
 from ....ops.indexing.sort import along, check_k
-from ..arrays.sorting import is_sortable, sorted_along
+from ..arrays.sorting import is_sortable, sorted_along, sorted_like
 from ..backend import kernel
 
 
@@ -13,12 +13,12 @@ def sortable(F, input, **attrs):
 
 @kernel("sort", when=sortable, halves=True)
 def sort(F, input, *, dim=-1, descending=False, stable=False):
-    return return_types.sort(*sorted_along(F, input, dim, bool(descending)))
+    return return_types.sort(*sorted_like(F, input, dim, bool(descending)))
 
 
 @kernel("argsort", when=sortable, halves=True)
 def argsort(F, input, *, dim=-1, descending=False, stable=False):
-    return sorted_along(F, input, dim, bool(descending))[1]
+    return sorted_like(F, input, dim, bool(descending))[1]
 
 
 @kernel("topk", when=sortable, halves=True)

@@ -12,6 +12,7 @@ from math import prod
 
 import numpy as np
 
+from ....core.errors import worded
 from ....ops.indexing.scatter import axis, check_shapes
 from ..arrays.dtypes import kind_of
 from ..arrays.layout import make_layout
@@ -82,9 +83,9 @@ def sum_type(dtype):
     return np.dtype("float32") if dtype.name in ("float16", "bfloat16") else dtype
 
 
-def check_slice_indices(F, index, size, dim):
-    check_indices(F, index, size, lambda wrong: RuntimeError(
-        f"index {wrong} is out of bounds for dimension {dim} with size {size}"))
+def check_slice_indices(F, index, size, dim, error=RuntimeError):
+    check_indices(F, index, size, lambda wrong: worded(error(
+        f"index {wrong} is out of bounds for dimension {dim} with size {size}")))
 
 
 @kernel("index_select", when=lambda F, input, index, *, dim:
@@ -92,7 +93,7 @@ def check_slice_indices(F, index, size, dim):
 def index_select(F, input, index, *, dim):
     dim = axis(input, dim)
     sizes = split_at(input.shape, dim)
-    check_slice_indices(F, index, sizes[1], dim)
+    check_slice_indices(F, index, sizes[1], dim, IndexError)
     return taken(F, input, index, sizes, (*input.shape[:dim], index.size, *input.shape[dim + 1:]))
 
 
@@ -121,7 +122,7 @@ def slices_to_add(F, input, index, source, *, dim):
 def index_add(F, input, index, source, *, dim):
     dim = axis(input, dim)
     sizes = slice_sizes(input.shape, dim)
-    check_slice_indices(F, index, sizes[1], dim)
+    check_slice_indices(F, index, sizes[1], dim, IndexError)
     out = F.xp.array(input, order="C")
     add_slices_to(F, out, index, source, sizes)
     return out
