@@ -33,8 +33,9 @@ SEED, LINES_EACH = 17, 45
 # The files of tests that run what is in a source, those that say most first. Of others: those named like the source, or
 # those of the sources that include it.
 TESTS = {
-    "async.cuh": "matmul long_rows", "attention.cu": "attention", "attention_mma.cuh": "attention",
-    "attention_rows.cuh": "attention", "attention_simt.cuh": "attention", "channels.cu": "normalise row_barriers",
+    "async.cuh": "matmul long_rows", "attention.cu": "attention attention_dropout", "attention_mma.cuh": "attention",
+    "attention_rows.cuh": "attention", "attention_simt.cuh": "attention",
+    "attention_softmax.cuh": "attention attention_dropout attention_hopper", "channels.cu": "normalise row_barriers",
     "cluster.cuh": "cluster_rows", "combine.cu": "matmul convolve plans", "common.cuh": "elementwise reduce matmul",
     "convolve.cu": "convolve shapes", "convolve_hopper.cu": "convolve_hopper", "convolve_mma.cu": "convolve",
     "copy.cu": "copy barriers tiles", "cross_entropy.cu": "softmax", "cumulative.cu": "cumulative row_barriers sweeps",
