@@ -449,11 +449,18 @@ def test_gamma_and_dirichlet():
 
 
 @few
-@given(low=st.integers(-(2**62), 2**62), span=st.integers(1, 2**62), seed=st.integers(0, 100))
+@given(low=st.integers(-(2**62), 2**62 - 1), span=st.integers(1, 2**62), seed=st.integers(0, 100))
 def test_integers_lie_in_their_range(low, span, seed):
     g = t.Generator().manual_seed(seed)
     found = t.randint(low, low + span, (50,), generator=g).tolist()
     assert all(low <= x < low + span for x in found)
+
+
+def test_an_upper_bound_of_integers_has_64_bits():
+    """2**63 is one too many, as in PyTorch, though no number drawn would be as large."""
+    t.randint(2**62, 2**63 - 1, (5,))
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+        t.randint(2**62, 2**63, (5,))
 
 
 @few
