@@ -135,3 +135,12 @@ def check_resources(kernel, dtypes, architectures=("90",), **constants):
         assert found.spills == 0 and found.stack == 0, (kernel.entry, arch, constants, found)
         assert found.registers * constants.get("THREADS", 256) * constants.get("ROWS", 1) <= 65536
         assert found.shared <= 48 * 1024
+
+
+def check_norm_backward(x, g, weight):
+    """The gradients of layer_norm of the rows of `x` beside the reference's, by three kernels."""
+    arrays, attrs = [g, x, weight, None, None], dict(dims=(1,), eps=1e-5, centred=True)
+    got, names = run("affine_norm_backward", arrays, attrs)
+    assert names[-3:] == ["normalise_rows_backward", "weight_parts", "add_parts"]
+    for a, b in zip(got, reference("affine_norm_backward", arrays, attrs), strict=True):
+        close(a, b, unit(x.dtype) * 300 * (1 + abs(b)))

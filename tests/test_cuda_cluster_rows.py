@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from kernel_checks import (
     DTYPES,
+    check_norm_backward,
     check_resources,
     close,
     device,
@@ -102,12 +103,7 @@ def exact_means(x):
 
 
 def test_norm_backward():
-    x, g, weight = normals("f32", 2, 1028), normals("f32", 2, 1028), normals("f32", 1028)
-    arrays, attrs = [g, x, weight, None, None], dict(dims=(1,), eps=1e-5, centred=True)
-    got, names = run("affine_norm_backward", arrays, attrs)
-    assert names[-3:] == ["normalise_rows_backward", "weight_parts", "add_parts"]
-    for a, b in zip(got, reference("affine_norm_backward", arrays, attrs), strict=True):
-        close(a, b, unit(x.dtype) * 300 * (1 + abs(b)))
+    check_norm_backward(normals("f32", 2, 1028), normals("f32", 2, 1028), normals("f32", 1028))
 
 
 def test_older_gpus_read_twice(monkeypatch):

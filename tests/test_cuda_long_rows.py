@@ -2,7 +2,17 @@
 
 import numpy as np
 import pytest
-from kernel_checks import DTYPES, close, device, reference, rounding, run, same_in_every_order, unit
+from kernel_checks import (
+    DTYPES,
+    check_norm_backward,
+    close,
+    device,
+    reference,
+    rounding,
+    run,
+    same_in_every_order,
+    unit,
+)
 from test_cuda_softmax import bounds
 
 from minitorch.backends import sim
@@ -66,12 +76,7 @@ def test_norms(dtype, columns, centred):
 
 
 def test_norm_backward():
-    x, g, weight = normals("f32", 2, 8708), normals("f32", 2, 8708), normals("f32", 8708)
-    arrays, attrs = [g, x, weight, None, None], dict(dims=(1,), eps=1e-5, centred=True)
-    got, names = run("affine_norm_backward", arrays, attrs)
-    assert names[-3:] == ["normalise_rows_backward", "weight_parts", "add_parts"]
-    for a, b in zip(got, reference("affine_norm_backward", arrays, attrs), strict=True):
-        close(a, b, unit(x.dtype) * 300 * (1 + abs(b)))
+    check_norm_backward(normals("f32", 2, 8708), normals("f32", 2, 8708), normals("f32", 8708))
 
 
 def test_what_is_parked_is_waited_for(monkeypatch):

@@ -100,7 +100,7 @@ def unpack(op, bare):
 
 
 def halves(op):
-    """Lines that hand over tensors of one 16-bit type, of which nothing is to be brought together."""
+    """Lines that hand over tensors of one 16-bit type, whose types need not be brought together."""
     numbers = [x.kind == "number" for x in op.inputs]
     if not op.promotion or op.check or "V" in op.refuses or any(numbers) and numbers != [True, True]:
         return []

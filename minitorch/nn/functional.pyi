@@ -184,7 +184,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
 
     `attn_mask` broadcasts to (..., L, S): bools, True for what takes part, or floats to add. `is_causal` lets query l
     see keys 0 to l. `scale` is by default ``1 / sqrt(E)``. With `enable_gqa` there may be fewer heads (dimension -3)
-    of keys and values, each of which serves several of the query. A query that may see no key gives zeros. Weights are
+    of keys and values, and each head serves several of the query. A query that may see no key gives zeros. Weights are
     0 with probability `dropout_p`, and the others divided by ``1 - dropout_p``, in evaluation, too.
     """
 def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: _Int, num_heads: _Int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: _bool, dropout_p: _Number, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: _bool = True, key_padding_mask: Tensor | None = None, need_weights: _bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: _bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: _bool = True, is_causal: _bool = False) -> tuple[Tensor, Tensor | None]:

@@ -5,7 +5,7 @@ which is still under way. `Indices` follows addresses back to the 32-bit arithme
 such register the translated code keeps its exact value (`E_...`, a double; NaN where nobody can tell whether a number
 loaded from somewhere has a sign), and where a register is widened to 64 bits, whether the two differ (`T_...`). Only
 an access with such an address is a mistake: hashes and random numbers overflow all the time, but go through shifts,
-masks or remainders, where the exact value begins anew; comparisons may read any register.
+masks or remainders, which make the value exact again; comparisons may read any register.
 """
 
 import re

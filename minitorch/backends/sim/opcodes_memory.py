@@ -82,7 +82,7 @@ def st(w, i):
 
 
 def store_async(w, i):
-    """st.async: a store into a block of the cluster, of which an mbarrier there tells."""
+    """st.async: a store into a block of the cluster, whose arrival an mbarrier there counts."""
     to, values, mbarrier = i.operands
     type, count = i.parts[-1], vector(i)
     values = ", ".join(w.read(value, type) for value in as_list(values))

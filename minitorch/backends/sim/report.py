@@ -89,7 +89,7 @@ def finding_of(program, raw, entry):
 
 
 def parameter_name(program, entry, number):
-    """What the source of a kernel calls a parameter: "`input`"; its number where the source cannot be read."""
+    """A parameter's name in the source of a kernel: "`input`"; its number where the source cannot be read."""
     for file in program.files.values():
         head = re.search(rf"__global__[^;{{}}]*?\b{entry}\s*\(([^)]*)\)", source_text(file))
         names = [re.findall(r"\w+", parameter) for parameter in head[1].split(",")] if head else []

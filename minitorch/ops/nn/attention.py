@@ -199,7 +199,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
     `attn_mask` broadcasts to (..., L, S): bools, True for what takes part, or floats to add. `is_causal` lets query l
     see keys 0 to l. `scale` is by default ``1 / sqrt(E)``. With `enable_gqa` there may be fewer heads (dimension -3)
-    of keys and values, each of which serves several of the query. A query that may see no key gives zeros. Weights are
+    of keys and values, and each head serves several of the query. A query that may see no key gives zeros. Weights are
     0 with probability `dropout_p`, and the others divided by ``1 - dropout_p``, in evaluation, too.
     """
     check_attention(query, key, value, attn_mask, is_causal)
@@ -233,12 +233,10 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 def check_attention(query, key, value, attn_mask, is_causal):
     """RuntimeError for arguments that do not fit together."""
     q, k, v = query.array, key.array, value.array
-    if attn_mask is None and q.dtype is k.dtype is v.dtype and q.ndim > 1 and k.ndim > 1 and v.ndim > 1:
-        return
-    if min(query.ndim, key.ndim, value.ndim) < 2:
+    if q.ndim < 2 or k.ndim < 2 or v.ndim < 2:
         raise RuntimeError(f"Expected query, key, and value to all be at least 2 dimensional, but got query: "
                            f"{query.ndim}D, key: {key.ndim}D, value: {value.ndim}D")
-    if not query.dtype is key.dtype is value.dtype:
+    if not q.dtype == k.dtype == v.dtype:
         raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: "
                            f"{query.dtype}, key.dtype: {key.dtype}, and value.dtype: {value.dtype} instead.")
     if attn_mask is None:

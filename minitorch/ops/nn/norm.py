@@ -205,8 +205,8 @@ def batch_norm_inference(F, input, weight=None, bias=None, mean: Other = None, r
 
 
 def update_running(running_mean, running_var, mean, var, n, momentum, name):
-    """``running = (1 - momentum) * running + momentum * value``, in place, for both statistics, either of which may be
-    None; the variance of `n` elements is divided by ``n - 1``. By the function of the device that does both at once,
+    """``running = (1 - momentum) * running + momentum * value``, in place, for both statistics, where None stands for
+    none; the variance of `n` elements is divided by ``n - 1``. By the function of the device that does both at once,
     where it has one: of two arrays, two arrays and the two factors; it returns False where it does not."""
     given = [x for x in (running_mean, running_var) if x is not None]
     for running in given:
@@ -219,11 +219,10 @@ def update_running(running_mean, running_var, mean, var, n, momentum, name):
     move = given[0].backend.move_statistics if given and given[0].backend.ndarray is mean.__class__ else None
     if move is None or not move(*[x if x is None else x.array for x in (running_mean, running_var)], mean, var,
                                 momentum, momentum * unbiased):
-        for running, value in ((running_mean, mean), (running_var, var)):
+        for running, value, factor in ((running_mean, mean, 1.0), (running_var, var, unbiased)):
             if running is not None:
-                value = value if running is running_mean else value * unbiased
                 running.array *= 1 - momentum
-                running.array += (momentum * value).astype(running.array.dtype, copy=False)
+                running.array += (momentum * (value * factor)).astype(running.array.dtype, copy=False)
     if given:
         bump_versions([counted(x.array) for x in given], name, calling_line())
 
@@ -280,10 +279,8 @@ def check_channels(name, input, running_mean, running_var, weight, bias):
     if input.array.ndim < 2:
         raise RuntimeError(f"{name} expects (N, C) or (N, C, *), got an input of shape {list(input.shape)}")
     c = input.array.shape[1]
-    for x in (running_mean, running_var, weight, bias):
+    for what, x in zip(("running_mean", "running_var", "weight", "bias"), (running_mean, running_var, weight, bias)):
         if x is not None and x.array.size != c:
-            what = next(name for name, y in (("running_mean", running_mean), ("running_var", running_var),
-                                             ("weight", weight), ("bias", bias)) if y is x)
             raise RuntimeError(f"{what} should contain {c} elements not {x.array.size}: one for each channel")
 
 

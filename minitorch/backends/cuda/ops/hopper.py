@@ -18,7 +18,7 @@ KERNEL = Kernel("matmul_hopper.cu", "matmul_hopper", SIGNATURE, arch="90a")
 THREADS, ROWS, LINE, PLACES = 384, 128, 128, 64            # of a block; bytes of a line, places of a block of lines
 STAGES = {128: 6, 256: 4}                                  # by the columns of a tile
 CLUSTER = 2                                                # blocks that share the columns of `b`, where there are pairs
-UNEVEN = 16                                                # rows of tiles, of which one may be computed for nothing
+UNEVEN = 16                                                # so many rows of tiles may have one for nothing
 STAGGER = 1                                                # steps that the second consumer is behind the first
 DATA_TYPES = {"float16": 6, "bfloat16": 9, "float32": 11}  # of cuda.h; the last one rounds to TF32
 SWIZZLE_128_BYTES, PROMOTE_256_BYTES = 3, 3

@@ -11,7 +11,7 @@ MOVE = Kernel("channels.cu", "move_statistics",
 
 
 def move_statistics(F, running_mean, running_var, means, variances, momentum, unbiased):
-    """Move running statistics, either of which may be None, towards those of a batch, in place: mean and variance by
+    """Move running statistics (or one, the other being None) towards those of a batch, in place: mean and variance by
     the shares `momentum` and `unbiased`. False where that is left to others."""
     given = [x for x in (running_mean, running_var) if x is not None]
     if not all([is_float(x.dtype) and x.dtype == given[0].dtype and compute_dtype(x.dtype) == means.dtype

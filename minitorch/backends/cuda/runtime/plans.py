@@ -211,7 +211,7 @@ def planned(F, name, function, twin):
 
 @functools.lru_cache(maxsize=MOST_SEEN)
 def kind_of(shape, dtype, strides, offset):
-    """What stands in keys for arrays of a shape, a dtype, strides (None without gaps) and an address modulo 16."""
+    """The kind of arrays of a shape, a dtype, strides (None without gaps) and an address modulo 16, as keys have it."""
     return object()
 
 
