@@ -85,19 +85,23 @@ class ProcessNode(Shared):
         """The node of a rank of `size`; `store` tells of the folder where no launcher does. `watched`: by `watcher`."""
         given = os.environ.get(FOLDER)
         supervised = given is not None and os.path.isdir(given)
-        own = rank == 0 and not supervised
+        own, watched = rank == 0 and not supervised, watched and not supervised
         if rank == 0:
-            store.set("folder", given if supervised else make_folder())
+            folder = given if supervised else make_folder()
+            listener = watcher.listener(folder, size) if watched else None
+            store.set("folder", folder)
         node = cls(store.get("folder").decode(), rank, size, supervised)
+        if watched:
+            watcher.leave_connection(node.folder, rank)
         store.set(f"joined {rank}", str(os.getpid()))
         store.wait([f"joined {r}" for r in range(size)], timeout)
         if own:
             if watched:
                 pids = [int(pid) for pid in store.multi_get([f"joined {r}" for r in range(size)])]
-                store.set("watched", str(int(watcher.start(node.folder, pids, ROW))))
-            for name in ("record", "locks", "stacks"):     # all have opened them
+                store.set("watched", str(int(watcher.start(node.folder, pids, ROW, listener))))
+            for name in ("record", "locks", "stacks", *["connections"] * watched):     # all have opened them
                 os.unlink(os.path.join(node.folder, name))
-        if watched and not supervised:
+        if watched:
             node.supervised = store.get("watched") == b"1"
         return node
 

@@ -2,8 +2,12 @@
 
 MPI ends all ranks as soon as one is killed, mostly before they can say what they know. This process is told of the ends
 of ranks by file descriptors of their processes, and notes them in the record. When all have ended and none has said
-why, it writes the message that the others would have written. It also removes what MPI leaves in memory when it ends a
-job. The signal can be seen until MPI takes leave of the process, which may be too soon.
+why, it writes the message that the others would have written. It also removes the files that MPI leaves in memory when
+it ends a job. The signal can be seen until MPI takes leave of the process, which may be too soon.
+
+A dying process closes its files some time before its end is told. mpiexec (MPICH's) listens to the connection that it
+has with each rank: it could end the others so early that their ends are told first. Each rank therefore leaves the
+watcher a duplicate of its connection, which is closed only when the watcher has noted the end: mpiexec comes second.
 
 It is started as a file, not as a module: until something goes wrong it needs Python's library only.
 """
@@ -14,6 +18,7 @@ import os
 import select
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -23,25 +28,61 @@ __all__: list = []
 
 RUNNING, FAILED, KILLED = 1, 2, 4                          # the record's states, and its sign for an unknown signal
 UNKNOWN = -1
+CONNECTION = "PMI_FD"                                      # names the file descriptor of a rank's connection, by MPICH
 
 
-def start(folder, pids, row):
+def listener(folder, size):
+    """A socket in `folder` at which `size` ranks leave duplicates of their connections to mpiexec."""
+    made = socket.socket(socket.AF_UNIX)
+    made.bind(os.path.join(folder, "connections"))
+    made.listen(size)
+    return made
+
+
+def leave_connection(folder, rank):
+    """Leave a duplicate of this rank's connection to mpiexec at the listener, which need not accept it at once."""
+    if CONNECTION in os.environ:
+        with socket.socket(socket.AF_UNIX) as to:
+            to.connect(os.path.join(folder, "connections"))
+            socket.send_fds(to, [str(rank).encode()], [int(os.environ[CONNECTION])])
+
+
+def connections_of(listener):
+    """{rank: its connection to mpiexec} of the ranks that have left one; closes the listener."""
+    found = {}
+    with listener:
+        listener.setblocking(False)
+        while True:
+            try:
+                line, _ = listener.accept()
+            except BlockingIOError:                        # all have come before
+                return found
+            with line:
+                rank, files, _, _ = socket.recv_fds(line, 32, 1)
+                found[int(rank)] = files[0]
+
+
+def start(folder, pids, row, listener):
     """Start a watcher of processes whose record, rows of a NumPy dtype, is in `folder`; returns whether it can be."""
     if not hasattr(os, "pidfd_open"):
+        listener.close()
         return False
+    connections = connections_of(listener)
     layout = {name: row.fields[name][1] for name in ("state", "signal", "when")}
     file = os.open(os.path.join(folder, "record"), os.O_RDWR)
     events, places = ends_of(pids)
+    handed = [file, *places, *connections.values()]
     try:
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
         told = dict(file=file, folder=folder, pids=pids, row=row.itemsize, layout=layout, left=left_by_mpi(),
-                    events=events.fileno(), places=places)
-        subprocess.Popen([sys.executable, __file__, json.dumps(told)], pass_fds=[file, events.fileno(), *places],
+                    events=events.fileno(), places=places, connections=connections)
+        subprocess.Popen([sys.executable, __file__, json.dumps(told)], pass_fds=[events.fileno(), *handed],
                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
                          env={**os.environ, "PYTHONPATH": paths})
     finally:
-        for descriptor in (file, events.fileno(), *places):
+        events.close()
+        for descriptor in handed:
             os.close(descriptor)
     return True
 
@@ -85,7 +126,7 @@ def in_order(events, places):
             yield places[file]
 
 
-def main(file, folder, pids, row, layout, left, events, places):
+def main(file, folder, pids, row, layout, left, events, places, connections):
     """Wait for the ranks, note their ends, and write a message if it is ours to write."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)              # for the ranks; this process ends after them
@@ -98,6 +139,8 @@ def main(file, folder, pids, row, layout, left, events, places):
             struct.pack_into("d", memory, at["when"], time.time())
             struct.pack_into("i", memory, at["state"], KILLED)
             killed.append(place)
+        if str(place) in connections:
+            os.close(connections[str(place)])              # now mpiexec may know, and end the others
     states = [struct.unpack_from("i", memory, place * row + layout["state"])[0] for place in range(len(pids))]
     if killed and FAILED not in states:
         print(f"minitorch.distributed: {message_of(memory, killed[0])}", file=sys.stderr, flush=True)
