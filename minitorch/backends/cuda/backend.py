@@ -12,6 +12,7 @@ from ...core.registry import OPS
 from ...host import dlpack
 from ..bounds import check_of_memory
 from ..kernels import Kernels
+from . import formulas
 from .arrays import foreach, random
 from .arrays.array import array_type
 from .arrays.layout import dense_order
@@ -36,6 +37,8 @@ class CUDA(Backend):
         self.machine, self.ndarray, self.device = machine, array_type(self), device
         machine.ndarray = self.ndarray
         self.plans = {}                                    # by kind of call: see `runtime/plans.py`, `arrays/launch.py`
+        self.pulls = formulas.Pulls(self)
+        formulas.install()
         super().__init__(device, Namespace(self), kernels)
 
     def find(self, name, kernels=None):
