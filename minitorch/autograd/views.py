@@ -6,10 +6,10 @@ from .function import FunctionNode
 
 __all__ = ["check_view", "views_to_remake"]
 
-WHY_NOT = ("This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
-           "logic to handle view+inplace would override the custom backward associated with the custom Function, leading "
-           "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
-           "Function.")
+WHY_NOT = ("This view was created inside a custom Function (or because an input was returned as-is) and the "
+           "autograd logic to handle view+inplace would override the custom backward associated with the custom "
+           "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
+           "output of the custom Function.")
 
 
 class StaleNode(OutputNode):
@@ -22,8 +22,8 @@ class StaleNode(OutputNode):
         self.backend, self.time, self.hooks = node.backend, graph.version_counter, None
 
     def pull(self, g, create_graph):
-        raise RuntimeError(f"Output of {self.name()} is a view and its base or another view of its base has been modified "
-                           f"inplace. {WHY_NOT}")
+        raise RuntimeError(f"Output of {self.name()} is a view and its base or another view of its base has been "
+                           f"modified inplace. {WHY_NOT}")
 
 
 def check_view(view, writer):
@@ -50,7 +50,7 @@ def views_to_remake(base):
 
 
 def function_between(view, base):
-    """The node of the Function that has made `view`, or what it is a view of, out of its base; None if there is none."""
+    """The node of the Function that has made `view`, or what it looks at, out of its base; None if there is none."""
     node, end = view.node, base.node or base
     while isinstance(node, Node) and node is not end:
         if isinstance(node, FunctionNode):
