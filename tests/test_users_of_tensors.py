@@ -259,3 +259,27 @@ def test_a_sparse_tensor_of_one_element_is_a_number():
     assert bool(x) and float(x) == 2.5 and int(x) == 2 and x.item() == 2.5 and not bool(torch.zeros(1).to_sparse())
     with pytest.raises(RuntimeError, match="ambiguous"):
         bool(torch.ones(2).to_sparse())
+
+
+# ---- memory ------------------------------------------------------------------------------------------------
+def test_memory_formats_of_new_memory():
+    last = torch.channels_last
+    assert torch.empty(2, 3, 4, 5, memory_format=last).is_contiguous(memory_format=last)
+    assert torch.empty((2, 3, 4, 5, 6), memory_format=torch.channels_last_3d).stride() == (360, 1, 90, 18, 3)
+    x = torch.arange(120.0).resize_(2, 3, 4, 5, memory_format=last)
+    assert x.stride() == (60, 1, 15, 3) and x.permute(0, 2, 3, 1).flatten().tolist() == list(range(120))
+    with pytest.raises(RuntimeError, match="rank 4"):
+        torch.empty(2, 3, memory_format=last)
+    with pytest.raises(RuntimeError, match="Preserve"):
+        torch.empty(2, 3, memory_format=torch.preserve_format)
+
+
+def test_views_as_another_dtype():
+    x = torch.ones(4, requires_grad=True)
+    bits = x.view(torch.int32)
+    assert bits.tolist() == [0x3F800000] * 4 and not x.view(torch.float32).requires_grad
+    bits[0] = 0
+    assert x.tolist() == [0, 1, 1, 1] and x._version == 1
+    with pytest.raises(RuntimeError, match="divisible by 2"):
+        torch.ones(3, dtype=torch.int8)[1:].view(torch.int16)
+    assert torch.ones(4, dtype=torch.int8)[2:].view(torch.int16).tolist() == [257]

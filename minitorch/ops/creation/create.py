@@ -185,7 +185,10 @@ def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, pin_
 def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=None):
     """A tensor whose elements are whatever the memory held."""
-    return make("empty", shape, size, dtype, device, requires_grad, out, layout)
+    made = make("empty", shape, size, dtype, device, requires_grad, out, layout)
+    if memory_format is not None and out is None:
+        made.array = layouts.in_format(made.array, memory_format)
+    return made
 
 
 @composite(method=False)
