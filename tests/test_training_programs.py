@@ -116,3 +116,30 @@ def test_a_state_copied_into_meta_parameters_is_noticed():
         layer.load_state_dict(state, assign=True)
         nn.Linear(2, 1).load_state_dict(state)
     assert torch.equal(layer.weight, state["weight"])
+
+
+def test_the_profile_at_its_old_place():
+    with torch.autograd.profiler.profile(record_shapes=True) as found:
+        torch.ones(3).exp()
+    assert "exp" in [e.name for e in found.function_events] and found.self_cpu_time_total > 0
+    assert found.total_average().count == len(found.events()) and "exp" in str(found)
+    assert "exp" in found.table(sort_by="self_cpu_time_total", row_limit=2)
+    with torch.autograd.profiler.profile(enabled=False) as found:
+        torch.ones(3).exp()
+    assert found is None
+
+
+def test_a_ready_trace_has_the_number_of_the_step_that_begins():
+    seen = []
+    plan = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=2)
+    with torch.profiler.profile(schedule=plan, on_trace_ready=lambda p: seen.append(p.step_num)) as found:
+        for _ in range(9):
+            found.step()
+    assert seen == [4, 8]                                  # PyTorch's numbers
+
+
+def test_collate_functions_at_their_private_place():
+    from minitorch.utils.data import _utils
+    from minitorch.utils.data._utils.collate import collate_tensor_fn, default_collate
+    assert default_collate is torch.utils.data.default_collate and _utils.collate.default_collate is default_collate
+    assert collate_tensor_fn([torch.ones(2), torch.zeros(2)]).shape == (2, 2)
