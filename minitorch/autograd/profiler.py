@@ -1,13 +1,13 @@
 """The profiler at its old place and with its old arguments, ``torch.autograd.profiler``, over `minitorch.profiler`."""
 
-from .. import profiler
 from ..profiler.averages import EventList
-from ..profiler.profile import emit_nvtx, record_function
+from ..profiler.profile import ProfilerActivity, emit_nvtx, record_function
+from ..profiler.profile import profile as current
 
 __all__ = ["EventList", "emit_nvtx", "profile", "record_function"]
 
 
-class profile(profiler.profile):
+class profile(current):
     """Profiles what runs in its block: `minitorch.profiler.profile` without schedules, with the results' old names.
 
     With `enabled` False nothing is recorded, and ``with`` gives None. `record_shapes`, `profile_memory` and
@@ -18,8 +18,9 @@ class profile(profiler.profile):
                  profile_memory=False, with_stack=False, with_modules=False, use_kineto=False, use_cpu=True,
                  experimental_config=None, acc_events=False, custom_trace_id_callback=None,
                  post_processing_timeout_s=None, activity_filters=None):
-        device = use_device or ("cuda" if use_cuda else None)
-        activities = [profiler.ProfilerActivity.CPU, *([profiler.ProfilerActivity.CUDA] if device == "cuda" else [])]
+        activities = [ProfilerActivity.CPU]
+        if use_cuda or use_device == "cuda":
+            activities.append(ProfilerActivity.CUDA)
         super().__init__(activities=activities, record_shapes=record_shapes, profile_memory=profile_memory,
                          with_stack=with_stack)
         self.enabled = enabled
@@ -46,4 +47,4 @@ class profile(profiler.profile):
         return self.events().table(*args, **kwargs)
 
     def __repr__(self):
-        return str(self.events()) if self.events() else "<profile: no events>"
+        return self.table() if self.events() else "<profile: no events>"
