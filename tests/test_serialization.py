@@ -457,12 +457,12 @@ def test_modules_whole():
         loaded(saved(layer))
 
 
-def test_names_of_pytorch_in_trusted_files():
+def test_names_of_pytorch_in_trusted_files(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)        # importing it would fail
     linear = b"\x80\x02ctorch.nn.modules.linear\nLinear\n."
     assert loaded(archived(linear), weights_only=False) is nn.Linear
     with pytest.raises(pickle.UnpicklingError, match="needs torch.nn.NoSuchThing, which minitorch does not have"):
         loaded(archived(b"\x80\x02ctorch.nn\nNoSuchThing\n."), weights_only=False)
-    assert "torch" not in sys.modules or "pytest" in sys.modules
 
 
 # ------------------------------------------------------------------ other formats

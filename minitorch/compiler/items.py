@@ -23,11 +23,13 @@ class Product:
         self.a, self.b, self.c, self.shape, self.inner, self.alpha = a, b, c, shape, inner, alpha
         self.names, self.origin = ["matmul"], []
 
+    # The roots of items are views of dicts: a set would order them by where they lie in memory, and by their order
+    # `arena` places arrays, which the text of C says, under which libraries are kept.
     def roots_read(self):
-        return {self.a.root, self.b.root}
+        return dict.fromkeys((self.a.root, self.b.root)).keys()
 
     def roots_written(self):
-        return {self.c.root}
+        return {self.c.root: None}.keys()
 
 
 class Call:
@@ -38,10 +40,10 @@ class Call:
         self.barrier = instruction.kind == "effect"        # an optimiser's step: it writes to what it likes
 
     def roots_read(self):
-        return {v.root for v in self.instruction.operands()}
+        return dict.fromkeys([v.root for v in self.instruction.operands()]).keys()
 
     def roots_written(self):
-        return {v.root for v in (*self.instruction.results, *self.instruction.writes)}
+        return dict.fromkeys([v.root for v in (*self.instruction.results, *self.instruction.writes)]).keys()
 
 
 # ------------------------------------------------------------------ questions

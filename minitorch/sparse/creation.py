@@ -102,12 +102,12 @@ def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, layout=Non
         if int(indices[d].max()) >= size[d]:
             raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index "
                                f"{int(indices[d].max())}")
-    few = indices.shape[1] < 2 and n > 0 and indices.shape[1] == 0
+    empty = n > 0 and indices.shape[1] == 0
     if is_coalesced and check_invariants is not False:
         keys = Pattern(values.backend, size[:n], indices=indices).keys
         if not bool(xp.all(keys[1:] > keys[:-1])):
             raise RuntimeError("is_coalesced is True, but indices are not sorted, or occur more than once")
-    return wanting(of_indices(values.backend, indices, values, size[:n], bool(is_coalesced) or few), requires_grad)
+    return wanting(of_indices(values.backend, indices, values, size[:n], bool(is_coalesced) or empty), requires_grad)
 
 
 def parts(values, dtype, device, **indices):
