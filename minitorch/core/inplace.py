@@ -77,7 +77,7 @@ def is_plain(target, args, kinds):
 
 def overwrite(target, result, writer, repeated=False):
     """Make `target` hold what `result`, a tensor computed from it, holds; `repeated`: even if it is expanded."""
-    check_is_no_leaf(target, writer)
+    check_is_no_leaf(target, writer, result)
     check_can_hold(target, result, writer)
     if result.array.shape != target.array.shape:
         raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape "
@@ -95,7 +95,7 @@ def overwrite(target, result, writer, repeated=False):
     return target
 
 
-def check_is_no_leaf(target, writer):
+def check_is_no_leaf(target, writer, result=None):
     if graph.inference and target.is_inference() and not grad_mode.inference:
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
                            "a clone to get a normal tensor before doing inplace update.")
@@ -112,6 +112,8 @@ def check_is_no_leaf(target, writer):
         raise RuntimeError(f"A view was created in no_grad mode and is being modified inplace with grad mode enabled: "
                            f"{writer}() would change its base behind the graph's back. Make the view and write to it "
                            f"both inside or both outside the no_grad block.")
+    if base is not None and base.backend is not target.backend and (target if result is None else result).needs_grad:
+        raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in place; clone() it first")
 
 
 def check_can_hold(target, result, writer):
@@ -127,8 +129,6 @@ def adopt(target, result):
     if base is None:
         base = target
         put(base, result.node)
-    elif base.backend is not target.backend:
-        raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in place; clone() it first")
     else:
         put(base, make_node("as_strided_scatter", (base.node or (base if base.needs_grad else None), result.node), base,
                             base, target.array))
