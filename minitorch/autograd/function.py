@@ -292,10 +292,10 @@ def attach(cls, ctx, args, places, result):
 def attach_output(cls, ctx, args, node, i, out):
     """Put the node behind one output: written in place, returned as it came, or new."""
     if has(ctx._dirty, out):
-        with enable_grad():
-            check_is_no_leaf(out, cls.__name__)
         made = out.detach()
         made.node, made.needs_grad = OutputNode(node, i), True
+        with enable_grad():
+            check_is_no_leaf(out, cls.__name__, made)
         graph.bump_version(out, cls.__name__)
         adopt(out, made)
         return out
