@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.arrays import owner, pointer
-from ..utils._pytree import tree_leaves
 from . import c_words
 from .program import Value
 
-__all__ = ["Call", "NoLowering", "Product", "as_blas", "into", "is_basic", "is_number", "values_of", "weak"]
+__all__ = ["Call", "NoLowering", "Product", "as_blas", "into", "is_basic", "is_number", "weak"]
 
 
 class NoLowering(Exception):
@@ -50,10 +49,6 @@ class Call:
 def into(array):
     """How many bytes after the beginning of its memory an array begins."""
     return pointer(array) - pointer(owner(array))
-
-
-def values_of(x):
-    return [v for v in tree_leaves(x) if isinstance(v, Value)]
 
 
 def is_number(v):
