@@ -41,7 +41,8 @@ TESTS = {
     "convolve.cu": "convolve shapes", "convolve_hopper.cu": "convolve_hopper", "convolve_mma.cu": "convolve",
     "copy.cu": "copy barriers tiles", "cross_entropy.cu": "softmax", "cumulative.cu": "cumulative row_barriers sweeps",
     "elementwise.cu": "elementwise tiles shapes", "exponentials.cuh": "softmax elementwise", "few_rows.cu": "embedding",
-    "functors.cuh": "elementwise reduce", "graph.cu": "graphs", "hopper.cuh": "hopper attention_hopper convolve_hopper",
+    "functors.cuh": "elementwise reduce loss", "graph.cu": "graphs",
+    "hopper.cuh": "hopper attention_hopper convolve_hopper",
     "lookback.cuh": "cumulative embedding sweeps", "matmul_hopper.cu": "hopper matmul", "matmul_mma.cu": "matmul plans",
     "matmul_simt.cu": "matmul shapes plans", "matvec.cu": "matmul", "mma.cuh": "matmul convolve attention",
     "moments.cuh": "normalise", "normal.cuh": "normal elementwise",
@@ -49,8 +50,9 @@ TESTS = {
     "packs.cuh": "normalise embedding", "patches.cuh": "convolve convolve_hopper", "pool.cu": "pool",
     "product.cuh": "matmul", "quick.cuh": "normal optim", "random.cu": "random dropout",
     "reduce.cu": "reduce barriers tiles", "reductions.cuh": "reduce softmax normalise", "resize.cu": "resize",
-    "rope.cu": "rope", "rows.cuh": "softmax normalise long_rows cluster_rows", "scatter.cu": "embedding cumulative",
-    "simt.cuh": "matmul shapes convolve", "softmax.cu": "softmax row_barriers long_rows cluster_rows",
+    "rope.cu": "rope", "rows.cuh": "softmax normalise long_rows cluster_rows",
+    "scatter.cu": "embedding cumulative along", "search.cu": "along", "simt.cuh": "matmul shapes convolve",
+    "softmax.cu": "softmax row_barriers long_rows cluster_rows",
     "sort.cu": "cumulative embedding shapes row_barriers sweeps", "windows.cuh": "pool convolve",
 }
 COMPARE = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",)}

@@ -264,7 +264,7 @@ def with_running(input, running_mean, running_var, weight, bias, eps):
         raise RuntimeError("Expected running_mean and running_var to be defined when not training: pass them, or "
                            "training=True")
     wide = running_var.array if running_var.array.itemsize > 2 else running_var.array.astype("float32")
-    r = wrap(1 / input.backend.xp.sqrt(wide + float(eps)), input.backend)
+    r = wrap(input.backend.rsqrt(wide + float(eps)), input.backend)
     return in_own_type(batch_norm_inference, input, weight, bias, running_mean, r)
 
 
