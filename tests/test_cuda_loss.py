@@ -68,3 +68,11 @@ def test_a_weight_of_the_positive_class_goes_to_the_reference():
     x, y, w = [minitorch.tensor(v, device=device.device) for v in ([0.5, -1.0], [1.0, 0.0], [2.0, 3.0])]
     found = F.binary_cross_entropy_with_logits(x, y, pos_weight=w)
     assert found.cpu().allclose(F.binary_cross_entropy_with_logits(x.cpu(), y.cpu(), pos_weight=w.cpu()))
+
+
+def test_numbers_that_are_no_probabilities_give_nan_on_a_gpu(monkeypatch):
+    monkeypatch.setattr(type(device.machine), "look", lambda *given: None)       # as there: nothing waits for values
+    x = minitorch.tensor([-0.5, 1.5, float("inf"), -1e-30, 0.5], device=device.device)
+    for y in (0.0, 0.3, 1.0):
+        found = F.binary_cross_entropy(x, minitorch.full_like(x, y), reduction="none")
+        assert found.isnan().tolist() == [True, True, True, True, False], y

@@ -52,7 +52,7 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, pos_weight=N
 
 @kernel("binary_cross_entropy", when=paired, halves=True)
 def binary_cross_entropy(F, input, target, weight=None, *, reduction="mean"):
-    """A GPU is not asked whether all elements are probabilities: those that are none give NaN or a wrong loss."""
+    """A GPU is not asked whether all elements are probabilities: those that are none give NaN."""
     def check(values):
         if values.size and not (values.min() >= 0 and values.max() <= 1):
             raise worded(RuntimeError("all elements of input should be between 0 and 1: these are probabilities; for "
