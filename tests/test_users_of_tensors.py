@@ -137,6 +137,51 @@ def test_keywords_and_defaults_have_their_places():
         Scaled.apply(x, wrong=5)
 
 
+class Squared(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_forward(x)
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return 2 * x * g
+
+    @staticmethod
+    def jvp(ctx, t):
+        x, = ctx.saved_tensors
+        return 2 * x * t
+
+
+def test_what_is_kept_for_both_modes_is_checked_and_freed():
+    x = torch.ones(3, requires_grad=True)
+    w = x * 1
+    y = Squared.apply(w)
+    w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    y = Squared.apply(x)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.grad_fn.saved_tensors
+
+
+def test_what_is_kept_for_forward_mode_serves_all_levels():
+    def slope(x):
+        return torch.func.jvp(OnlyForward.apply, (x,), (torch.ones(2),))[1]
+
+    class OnlyForward(Squared):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_forward(x)
+            return x * x
+
+    x = torch.tensor([1.0, 3.0])
+    assert torch.func.jvp(slope, (x,), (torch.ones(2),))[1].tolist() == [2, 2]
+
+
 # ---- masks -------------------------------------------------------------------------------------------------
 @settings(max_examples=30)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=3), st.data())
