@@ -90,6 +90,7 @@ late.places.update(
     function_in_batch="minitorch.func.custom:function_in_batch",
     function_with_tangents="minitorch.autograd.tangents:function_with_tangents",
     from_numpy="minitorch.host.data:from_numpy",
+    functional_call="minitorch.nn.utils.stateless:functional_call",
     get_layout="minitorch.serialization.names:get_layout",
     grad="minitorch.autograd.api:grad",
     gradcheck="minitorch.testing.gradcheck:gradcheck",

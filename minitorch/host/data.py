@@ -328,6 +328,19 @@ def repeated(n, counts):
     return np.repeat(np.arange(n), counts)
 
 
+def ends_of(lengths):
+    """Where segments of these lengths (..., n) begin and end: (..., n + 1)."""
+    return np.concatenate([np.zeros((*lengths.shape[:-1], 1), np.int64), np.cumsum(lengths, -1)], -1)
+
+
+def segment_places(ends, size):
+    """The segment in which each of `size` places lies, or n: `ends` (..., n + 1) are where n segments begin and end."""
+    n = ends.shape[-1] - 1
+    counts = np.concatenate([ends[..., :1], np.diff(ends), size - ends[..., -1:]], -1)
+    places = np.broadcast_to(np.arange(-1, n + 1) % (n + 1), counts.shape)
+    return np.repeat(places.reshape(-1), counts.reshape(-1)).reshape(*ends.shape[:-1], size)
+
+
 def mapped_file(filename, shared, nbytes):
     """The bytes of a file as an array, see `UntypedStorage.from_file`."""
     if shared and not os.path.exists(filename):
