@@ -165,7 +165,7 @@ def test_what_is_kept_for_both_modes_is_checked_and_freed():
     y = Squared.apply(x)
     y.sum().backward()
     with pytest.raises(RuntimeError, match="second time"):
-        y.grad_fn.saved_tensors
+        list(y.grad_fn.saved_tensors)
 
 
 def test_what_is_kept_for_forward_mode_serves_all_levels():

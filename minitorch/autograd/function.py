@@ -158,7 +158,7 @@ class Function:
             args = cls._positional(args, kwargs)
         ctx, result = cls._called(args)
         if ctx._for_forward is not None:
-            ctx._for_forward = None                        # `jvp` has run, for all levels; `backward` asks for the others
+            ctx._for_forward = None                        # `jvp` has run, for all levels
         return result
 
     @classmethod
