@@ -1,6 +1,7 @@
 """Differences that programs of users of tensors met: views that a Function makes, masks without elements, numbers."""
 
 import math
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 
 import minitorch as torch
 from minitorch.autograd import Function
+from minitorch.distributed import threads
+from minitorch.nn.parallel import DistributedDataParallel
 
 
 # ---- views that a Function has made ------------------------------------------------------------------------
@@ -328,3 +331,22 @@ def test_views_as_another_dtype():
     with pytest.raises(RuntimeError, match="divisible by 2"):
         torch.ones(3, dtype=torch.int8)[1:].view(torch.int16)
     assert torch.ones(4, dtype=torch.int8)[2:].view(torch.int16).tolist() == [257]
+
+
+# ---- functions of the package that pass tensors on ---------------------------------------------------------
+def test_the_output_of_a_parallel_model_is_written_to():
+    def program(rank):
+        model = DistributedDataParallel(torch.nn.Linear(2, 1))
+        out = model(torch.ones(3, 2))
+        out.mul_(rank + 1)
+        out.sum().backward()
+        return model.module.weight.grad.tolist()
+
+    assert threads.run(program, 2, timeout=timedelta(seconds=20)) == [[[4.5, 4.5]]] * 2
+
+
+def test_a_hooked_module_before_one_in_place_is_refused_as_in_pytorch():
+    linear = torch.nn.Linear(2, 2)
+    linear.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    with pytest.raises(RuntimeError, match="in-?place"):
+        torch.nn.Sequential(linear, torch.nn.ReLU(inplace=True))(torch.ones(1, 2, requires_grad=True))
