@@ -211,10 +211,9 @@ def _T(self):
     if n == 2:
         return permute(self, (1, 0))
     if n:
-        warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated "
-             "and it will throw an error in a future release. Consider `x.mT` to transpose batches of "
-             "matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a "
-             "tensor.")
+        warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+             "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+             "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.")
     else:
         warn_of_number("Tensor.T", "This function is the identity in these cases.")
     return permute(self, tuple(range(n))[::-1])
