@@ -20,6 +20,9 @@ def written(x):
     (torch.bmm(c, c.mT), "BmmBackward0"), (linear(a, b.T), "MmBackward0"), (linear(c, b.T), "UnsafeViewBackward0"),
     (torch.nn.Linear(3, 2)(a), "AddmmBackward0"), (torch.nn.Linear(3, 2)(c), "ViewBackward0"),
     (written(v), "CopySlices"), (v[1:], "SliceBackward0"), (v[1], "SelectBackward0"), (v.sum(), "SumBackward0"),
+    (v.norm(), "LinalgVectorNormBackward0"), (v.median(), "MedianBackward0"), (v.log1p(), "Log1PBackward0"),
+    (torch.deg2rad(v), "Deg2RadBackward0"), (torch.special.entr(v), "SpecialEntrBackward0"),
+    (torch.special.i1e(v), "SpecialI1EBackward0"), (torch.special.erfcx(v), "SpecialErfcxBackward0"),
 ])
 def test_names(result, name):
     assert result.grad_fn.name() == name and f"grad_fn=<{name}>" in str(result)

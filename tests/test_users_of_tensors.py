@@ -1,6 +1,7 @@
 """Differences that programs of users of tensors met: views that a Function makes, masks without elements, numbers."""
 
 import math
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 
 import minitorch as torch
 from minitorch.autograd import Function
+from minitorch.distributed import threads
+from minitorch.nn.parallel import DistributedDataParallel
 
 
 # ---- views that a Function has made ------------------------------------------------------------------------
@@ -135,6 +138,51 @@ def test_keywords_and_defaults_have_their_places():
         assert torch.autograd.grad(call().sum(), x)[0].tolist() == [k, k]
     with pytest.raises(TypeError):
         Scaled.apply(x, wrong=5)
+
+
+class Squared(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_forward(x)
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return 2 * x * g
+
+    @staticmethod
+    def jvp(ctx, t):
+        x, = ctx.saved_tensors
+        return 2 * x * t
+
+
+def test_what_is_kept_for_both_modes_is_checked_and_freed():
+    x = torch.ones(3, requires_grad=True)
+    w = x * 1
+    y = Squared.apply(w)
+    w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    y = Squared.apply(x)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        list(y.grad_fn.saved_tensors)
+
+
+def test_what_is_kept_for_forward_mode_serves_all_levels():
+    def slope(x):
+        return torch.func.jvp(OnlyForward.apply, (x,), (torch.ones(2),))[1]
+
+    class OnlyForward(Squared):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_forward(x)
+            return x * x
+
+    x = torch.tensor([1.0, 3.0])
+    assert torch.func.jvp(slope, (x,), (torch.ones(2),))[1].tolist() == [2, 2]
 
 
 # ---- masks -------------------------------------------------------------------------------------------------
@@ -283,3 +331,22 @@ def test_views_as_another_dtype():
     with pytest.raises(RuntimeError, match="divisible by 2"):
         torch.ones(3, dtype=torch.int8)[1:].view(torch.int16)
     assert torch.ones(4, dtype=torch.int8)[2:].view(torch.int16).tolist() == [257]
+
+
+# ---- functions of the package that pass tensors on ---------------------------------------------------------
+def test_the_output_of_a_parallel_model_is_written_to():
+    def program(rank):
+        model = DistributedDataParallel(torch.nn.Linear(2, 1))
+        out = model(torch.ones(3, 2))
+        out.mul_(rank + 1)
+        out.sum().backward()
+        return model.module.weight.grad.tolist()
+
+    assert threads.run(program, 2, timeout=timedelta(seconds=20)) == [[[4.5, 4.5]]] * 2
+
+
+def test_a_hooked_module_before_one_in_place_is_refused_as_in_pytorch():
+    linear = torch.nn.Linear(2, 2)
+    linear.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    with pytest.raises(RuntimeError, match="in-?place"):
+        torch.nn.Sequential(linear, torch.nn.ReLU(inplace=True))(torch.ones(1, 2, requires_grad=True))

@@ -156,7 +156,10 @@ class Function:
         """
         if kwargs or cls.setup_context is not Function.setup_context and getattr(cls.forward, "__defaults__", None):
             args = cls._positional(args, kwargs)
-        return cls._called(args)[1]
+        ctx, result = cls._called(args)
+        if ctx._for_forward is not None:
+            ctx._for_forward = None                        # `jvp` has run, for all levels
+        return result
 
     @classmethod
     def _positional(cls, args, kwargs):

@@ -530,7 +530,6 @@ def function_with_tangents(cls, args):
                 out = outputs[i] = recorded.alias(out)     # an input returned as it is
             if is_inexact(out.array.dtype):
                 out.tangents = {**(out.tangents or {}), level: tangent}
-    ctx._for_forward = None
     for kept in ctx._saved:
         if getattr(kept, "output", None) is not None:
             kept.tangents = outputs[kept.output].tangents

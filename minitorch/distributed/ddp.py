@@ -34,7 +34,7 @@ class Sink(Function):
     def forward(ctx, begin, *outputs):
         ctx.begin, ctx.places = begin, [t.node or t for t in outputs]
         ctx.set_materialize_grads(False)
-        return outputs
+        return tuple([t.detach() for t in outputs])        # no views: a model's output may be written to
 
     @staticmethod
     def backward(ctx, *gs):

@@ -30,7 +30,7 @@ log10 = ufunc("log10", "The logarithm to base 10.", promotion="float", complex="
               autocast="float32 on cuda",
               domain={"input": POSITIVE}, input=lambda F, g, input: g / (input * LN10))
 log1p = ufunc("log1p", "``log(1 + input)``, without cancellation near 0.", zeros="kept", promotion="float",
-              complex="holomorphic", autocast="float32 on cuda",
+              complex="holomorphic", autocast="float32 on cuda", node_name="Log1PBackward0",
               domain={"input": (-0.75, 3.0)}, input=lambda F, g, input: g / (input + 1))
 
 
@@ -112,13 +112,15 @@ def over_square(F, x, y):
     return F.where(square == 0, 0.0, x / square)
 
 
-@op(zeros="linear", promotion="float", refuses="c", inplace=True, input=lambda F, g: g * (PI / 180))
+@op(node_name="Deg2RadBackward0", zeros="linear", promotion="float", refuses="c", inplace=True,
+    input=lambda F, g: g * (PI / 180))
 def deg2rad(F, input):
     """Degrees as radians: ``input * pi / 180``."""
     return input * (PI / 180)
 
 
-@op(zeros="linear", promotion="float", refuses="c", inplace=True, input=lambda F, g: g * (180 / PI))
+@op(node_name="Rad2DegBackward0", zeros="linear", promotion="float", refuses="c", inplace=True,
+    input=lambda F, g: g * (180 / PI))
 def rad2deg(F, input):
     """Radians as degrees: ``input * 180 / pi``."""
     return input * (180 / PI)
@@ -208,6 +210,7 @@ def xlogy(F, input: Number, other: Number):
 
 
 @op(layout="inputs", promotion="float", refuses="c", namespace="special", domain={"other": (-0.75, 3.0)},
+    node_name="SpecialXlog1PyBackward0",
     input=lambda F, g, input, other: F.where((input == 0) & (other <= -1), 0.0, F.xlog1py(g, other)),
     other=lambda F, g, input, other: g * input / (other + 1))
 def xlog1py(F, input: Number, other: Number):

@@ -46,7 +46,7 @@ def erfc(F, input):
 
 
 @op(layout="inputs",
-    promotion="float", refuses="c", namespace="special",
+    promotion="float", refuses="c", namespace="special", node_name="SpecialErfcxBackward0",
     input=lambda F, g, input, out: g * (2 * input * out - 2 / ROOT_PI))
 def erfcx(F, input):
     """``exp(input^2) * erfc(input)``, which does not underflow."""
@@ -67,21 +67,21 @@ def ndtr(F, input):
     return in_double(F, error_function.ndtr, input)
 
 
-@op(layout="inputs", promotion="float", refuses="c", namespace="special", domain={"input": INNER},
-    input=lambda F, g, out: g * F.exp(out * out * 0.5) * math.sqrt(2 * math.pi))
+@op(layout="inputs", promotion="float", refuses="c", namespace="special", node_name="SpecialNdtriBackward0",
+    domain={"input": INNER}, input=lambda F, g, out: g * F.exp(out * out * 0.5) * math.sqrt(2 * math.pi))
 def ndtri(F, input):
     """The normal distribution's quantile: the number whose `ndtr` is `input`; NaN outside [0, 1]."""
     return in_double(F, error_function.ndtri, input)
 
 
-@op(layout="inputs", promotion="float", refuses="c", namespace="special",
+@op(layout="inputs", promotion="float", refuses="c", namespace="special", node_name="SpecialLogNdtrBackward0",
     input=lambda F, g, input: g / F.erfcx(input * (-1 / ROOT_2)) * math.sqrt(2 / math.pi))
 def log_ndtr(F, input):
     """The logarithm of `ndtr`, which does not underflow."""
     return in_double(F, error_function.log_ndtr, input)
 
 
-@op(promotion="float", refuses="c", namespace="special", domain={"input": POSITIVE},
+@op(promotion="float", refuses="c", namespace="special", node_name="SpecialEntrBackward0", domain={"input": POSITIVE},
     input=lambda F, g, input: g * (-1 - F.log(input)))
 def entr(F, input):
     """``-input * log(input)``, the entropy's summand: 0 at 0, minus infinity below."""
@@ -194,7 +194,8 @@ def _dirichlet_grad(F, x, alpha, total):
     return in_double(F, levels.beta_slope, x, alpha, total)
 
 
-@op(layout="inputs", promotion="float", refuses="c", namespace="special", sample=order_and_place,
+@op(layout="inputs", promotion="float", refuses="c", namespace="special", node_name="SpecialZetaBackward0",
+    sample=order_and_place,
     input=no_derivative("zeta"),
     other=lambda F, g, input, other: -g * input * F.zeta(input + 1, other))
 def zeta(F, input: Number, other: Number):
@@ -210,21 +211,21 @@ def i0(F, input):
 
 
 @op(layout="inputs",
-    promotion="float", refuses="c", namespace="special",
+    promotion="float", refuses="c", namespace="special", node_name="SpecialI0EBackward0",
     input=lambda F, g, input, out: g * (F.i1e(input) - F.sign(input) * out))
 def i0e(F, input):
     """``exp(-|input|) * i0(input)``, which does not overflow."""
     return in_double(F, bessel.i0e, input)
 
 
-@op(layout="inputs", promotion="float", refuses="c", namespace="special",
+@op(layout="inputs", promotion="float", refuses="c", namespace="special", node_name="SpecialI1Backward0",
     input=lambda F, g, input, out: g * (F.i0(input) - by_input(F, out, input)))
 def i1(F, input):
     """The modified Bessel function of the first kind of order 1."""
     return in_double(F, bessel.i1, input)
 
 
-@op(layout="inputs", promotion="float", refuses="c", namespace="special",
+@op(layout="inputs", promotion="float", refuses="c", namespace="special", node_name="SpecialI1EBackward0",
     input=lambda F, g, input, out: g * (F.i0e(input) - F.sign(input) * out - by_input(F, out, input)))
 def i1e(F, input):
     """``exp(-|input|) * i1(input)``, which does not overflow."""

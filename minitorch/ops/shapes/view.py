@@ -44,8 +44,7 @@ def view(self, *shape, dtype=None, size=None):
         dtype = first
     size, old = as_np(dtype).itemsize, self.array.itemsize
     if size > old and self.storage_offset() * old % size:
-        raise RuntimeError(f"self.storage_offset() must be divisible by {size // old} to view {self.dtype} as {dtype} "
-                           f"(different element sizes), but got {self.storage_offset()}")
+        raise RuntimeError(f"self.storage_offset() must be divisible by {size // old} to view {self.dtype} as {dtype}")
     try:
         return wrap(self.array.view(as_np(dtype)), self.backend)
     except ValueError as error:
