@@ -28,6 +28,7 @@ from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
 from ..core.registry import late
 from ..core.tensor import Tensor, mark_view, wrap
+from ..explain.callers import warn
 from ..explain.graphs import raise_freed, raise_written
 from .grad_mode import enable_grad, no_grad
 from .typed import fitted
@@ -104,6 +105,14 @@ class Function:
     """
 
     generate_vmap_rule = False                             # whether `vmap` may call it with batched tensors
+
+    def __init__(self, *args, **kwargs):
+        warn(f"{type(self)} should not be instantiated: its methods are static, call {type(self).__name__}.apply(...).",
+             DeprecationWarning)
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(f"Legacy autograd function with non-static forward method is deprecated: make `forward` and "
+                           f"`backward` static methods and call {type(self).__name__}.apply(...).")
 
     @staticmethod
     def forward(*args, **kwargs):
@@ -283,10 +292,10 @@ def attach(cls, ctx, args, places, result):
 def attach_output(cls, ctx, args, node, i, out):
     """Put the node behind one output: written in place, returned as it came, or new."""
     if has(ctx._dirty, out):
-        with enable_grad():
-            check_is_no_leaf(out, cls.__name__)
         made = out.detach()
         made.node, made.needs_grad = OutputNode(node, i), True
+        with enable_grad():
+            check_is_no_leaf(out, cls.__name__, made)
         graph.bump_version(out, cls.__name__)
         adopt(out, made)
         return out

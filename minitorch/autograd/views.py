@@ -6,10 +6,10 @@ from .function import FunctionNode
 
 __all__ = ["check_view", "views_to_remake"]
 
-WHY_NOT = ("This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
-           "logic to handle view+inplace would override the custom backward associated with the custom Function, "
-           "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the "
-           "custom Function.")
+WHY_NOT = ("This view was created inside a custom Function (or because an input was returned as-is) and the "
+           "autograd logic to handle view+inplace would override the custom backward associated with the custom "
+           "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
+           "output of the custom Function.")
 
 
 class StaleNode(OutputNode):
@@ -50,7 +50,7 @@ def views_to_remake(base):
 
 
 def function_between(view, base):
-    """The node of the Function that made `view`, or the view that it is a view of, from `base`; None if none did."""
+    """The node of the Function that has made `view`, or what it looks at, out of its base; None if there is none."""
     node, end = view.node, base.node or base
     while isinstance(node, Node) and node is not end:
         if isinstance(node, FunctionNode):

@@ -30,6 +30,8 @@ BLOCK = 1 << 15            # elements in a block: a few float32 blocks fit into 
 class Source:
     """Writes the source of one program; ``text``, and in ``scope`` the objects that it names."""
 
+    offsets: dict = {}         # where arrays lie in an arena: the names of these are global
+
     def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None):
         self.backend, self.tensor_names = backend, tensor_names or {}
         self.on_cpu = backend.xp is np
@@ -206,7 +208,8 @@ class Source:
             return [f"{self.spell(i.args[0])}[{self.index(i.args[1])}] = {self.spell(i.args[2])}"]
         if not i.results:
             target = i.kwargs.get("out")
-            if i.name in INFIX and target is not None and i.args[0] is target and len(i.kwargs) == 1:
+            if i.name in INFIX and target is not None and i.args[0] is target and len(i.kwargs) == 1 and (
+                    target not in self.offsets):           # ``b += x`` would make the global name a local one
                 return [f"{self.spell(target)} {INFIX[i.name]}= {self.spell(self.scalar_operands(i)[1])}"]
             return [self.expression(i)]
         target = self.targets(i)

@@ -77,7 +77,7 @@ def is_plain(target, args, kinds):
 
 def overwrite(target, result, writer, repeated=False):
     """Make `target` hold what `result`, a tensor computed from it, holds; `repeated`: even if it is expanded."""
-    check_is_no_leaf(target, writer)
+    check_is_no_leaf(target, writer, result)
     check_can_hold(target, result, writer)
     if result.array.shape != target.array.shape:
         raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape "
@@ -95,7 +95,7 @@ def overwrite(target, result, writer, repeated=False):
     return target
 
 
-def check_is_no_leaf(target, writer):
+def check_is_no_leaf(target, writer, result=None):
     if graph.inference and target.is_inference() and not grad_mode.inference:
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
                            "a clone to get a normal tensor before doing inplace update.")
@@ -110,6 +110,8 @@ def check_is_no_leaf(target, writer):
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if base is not None and base.needs_grad:
         late.check_view(target, writer)
+    if base is not None and base.backend is not target.backend and (target if result is None else result).needs_grad:
+        raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in place; clone() it first")
 
 
 def check_can_hold(target, result, writer):
@@ -125,8 +127,6 @@ def adopt(target, result):
     views = late.views_to_remake(base) if base._views else ()
     if base is target:
         put(base, result.node)
-    elif base.backend is not target.backend:
-        raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in place; clone() it first")
     else:
         put(base, make_node("as_strided_scatter", (base.node or (base if base.needs_grad else None), result.node), base,
                             base, target.array))

@@ -13,7 +13,7 @@ from ...host import dlpack
 from ..bounds import check_of_memory
 from ..kernels import Kernels
 from . import formulas
-from .arrays import foreach, random
+from .arrays import copy, foreach, random
 from .arrays.array import array_type
 from .arrays.layout import dense_order
 from .arrays.library import view_of
@@ -88,6 +88,14 @@ class CUDA(Backend):
     @functools.cached_property
     def move_statistics(self):
         return self.planned_method("move_statistics", move_statistics)
+
+    @functools.cached_property
+    def copy_elements(self):
+        return self.planned_method("copy_elements", copy.copy_elements)
+
+    @functools.cached_property
+    def fill_bits(self):
+        return self.planned_method("fill_bits", copy.fill_bits)
 
     # -- what differs between array modules --------------------------------------------------------------------
     def scale_all(self, arrays, factor, check=False):
