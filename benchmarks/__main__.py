@@ -50,7 +50,7 @@ def options():
 
 
 def machine():
-    """What the figures were taken on."""
+    """The machine on which the figures were taken."""
     cpu = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
         found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())

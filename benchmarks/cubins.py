@@ -31,7 +31,7 @@ BYTES_A_CYCLE = 4.8e12 / (132 * 1.98e9)                    # of one multiprocess
 
 
 class Limits(NamedTuple):
-    """What one multiprocessor has: warps, blocks, bytes of shared memory, of which each block costs some more."""
+    """Limits of one multiprocessor: warps, blocks, bytes of shared memory, and those that each block costs besides."""
 
     warps: int = 64
     blocks: int = 32

@@ -1,4 +1,4 @@
-"""What it takes before anything runs: time to import, and size on disk."""
+"""Costs before anything runs: time to import, and size on disk."""
 
 import importlib.metadata
 import importlib.util

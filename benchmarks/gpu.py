@@ -71,7 +71,7 @@ def pack(archive):
 
 
 def about(device):
-    """What the results were taken on."""
+    """The machine on which the results were taken."""
     import cupy
 
     import minitorch

@@ -22,7 +22,7 @@ CPU_BYTES, CPU_FLOPS = 1.2e10, 4e11                        # amounts of work tha
 
 
 class Setting:
-    """What all items share: the device, its clock, PyTorch if it is there."""
+    """Things that all items share: the device, its clock, PyTorch if it is there."""
 
     def __init__(self, args):
         self.device, self.quick, self.only, self.out = args.device, args.quick, args.only, args.out

@@ -1,4 +1,4 @@
-"""What the GPU programme measures: each row is written once, in names that PyTorch has too.
+"""Rows that the GPU programme measures: each is written once, in names that PyTorch has too.
 
 ``make(torch, device, quick)`` prepares tensors and returns (a function that does the work once and returns its result,
 the amount of work): bytes that must at least be moved where the ceiling is the device's copy, floating-point operations

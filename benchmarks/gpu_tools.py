@@ -154,7 +154,7 @@ def choice(name, times, default):
 
 
 def goldens(args, lines):
-    """What the GPU computed in the conformance suite, as arrays for the tests."""
+    """Results of the GPU in the conformance suite, as arrays for the tests."""
     arrays = {g["name"]: np.frombuffer(base64.b64decode(g["data"]), g["dtype"]).reshape(g["shape"])
               for g in Lines(args.out / "goldens.jsonl").read()}
     arch = next(line["arch"] for line in Lines(args.out / "results.jsonl").read() if line["group"] == "about")

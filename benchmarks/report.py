@@ -101,7 +101,7 @@ LIMITS = {
 
 
 def limits(found, rows):
-    """What limits each row that misses its gate."""
+    """The limit of each row that misses its gate."""
     lines = [f"- {r.title}: {LIMITS.get(name, 'not known')}." for name, r in rows.items()
              if met(ratio(found, "one", name), r.gate, r.target) == "**missed**"]
     return "What limits the rows that miss their gates:\n\n" + "\n".join(lines)

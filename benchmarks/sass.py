@@ -91,7 +91,7 @@ def tool(name):
 
 
 def assemble(ptx, arch, options=()):
-    """What ptxas says against a file of PTX for an architecture such as "90a"; "" if it takes it."""
+    """Errors of ptxas about a file of PTX for an architecture such as "90a"; "" if it takes it."""
     done = subprocess.run([tool("ptxas"), f"-arch=sm_{arch}", *options, str(ptx), "-o", os.devnull],
                           capture_output=True, text=True)
     return done.stderr.strip() if done.returncode else ""

@@ -1,4 +1,4 @@
-"""What `build_stubs.py` says of arguments and results: annotations by the name of a parameter, and the exceptions.
+"""Annotations that `build_stubs.py` gives to arguments and results: by the name of a parameter, and the exceptions.
 
 Where a name means one thing everywhere, `PARAMETERS` says so; ``<function>.<parameter>`` in `SPECIAL` goes first.
 What neither knows is Any, since a wrong annotation is worse than none; tests/test_stubs.py compares with calls. A

@@ -40,7 +40,7 @@ def main(argv=None):
 
 
 def info():
-    """What is installed, for bug reports."""
+    """Versions of all that is installed, for bug reports."""
     import importlib.metadata as metadata
     import platform
 

@@ -115,7 +115,7 @@ class device_of(device):
 
 
 class _Properties:
-    """What is known of a GPU, by PyTorch's names; sizes in bytes."""
+    """Properties of a GPU, by PyTorch's names; sizes in bytes."""
 
     def __init__(self, found):
         self.name = found["name"].decode()
@@ -134,7 +134,7 @@ class _Properties:
 
 
 def get_device_properties(device=None):
-    """What is known of a GPU: `name`, `major`, `minor`, `total_memory`, `multi_processor_count` and more."""
+    """Properties of a GPU: `name`, `major`, `minor`, `total_memory`, `multi_processor_count` and more."""
     index = _index(device)
     return _Properties(_cupy(index).cuda.runtime.getDeviceProperties(index))
 

@@ -133,7 +133,7 @@ class Passes(NamedTuple):
 
 
 def captured(function, inputs, params, warmup, allow_unused):
-    """What ``function(*inputs)`` returns, and its `Passes`; it is run `warmup` times before."""
+    """The result of ``function(*inputs)``, and its `Passes`; it is run `warmup` times before."""
     wanted = tuple(x for x in (*inputs, *params) if x.requires_grad)
     for _ in range(warmup):
         outputs = as_tuple(function(*inputs))

@@ -169,7 +169,7 @@ def functions_in(filename):
 
 # ------------------------------------------------------------------ the whole story
 def explain(call):
-    """What an op computes, how its gradients come about, and what it keeps for them, as text.
+    """Text on an op: its computation, its gradients, and what it keeps for them.
 
     `call` is a public function such as ``minitorch.tanh``, or a row of the op table.
     """
@@ -223,7 +223,7 @@ def spelled(row, field):
 
 
 def helper_lines(row, texts):
-    """What the functions that the rules call do: other ops of the table, helpers beside the rule."""
+    """Lines on the functions that the rules call: other ops of the table, helpers beside the rule."""
     scope = {}
     for rule in (row.joint, *row.vjps.values()):
         scope.update(getattr(rule, "__globals__", {}))

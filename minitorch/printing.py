@@ -376,7 +376,7 @@ def _of_batch(tensor: Any, default_dtype: Any, options: PrintOptions) -> str:
 
 
 def _suffixes(tensor: Any, default_dtype: Any, options: PrintOptions) -> list[str]:
-    """What is said after the values, in PyTorch's order: device, size, dtype, then how it takes part in autograd."""
+    """Words after the values, in PyTorch's order: device, size, dtype, then how it takes part in autograd."""
     suffixes = []
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")

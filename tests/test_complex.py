@@ -5,13 +5,14 @@ import random
 
 import numpy as np
 import pytest
+from op_calls import outputs_of
 
 import minitorch as torch
 from minitorch import nn
 from minitorch.autograd import api
 from minitorch.backends.cpu.backend import cpu
 from minitorch.core.registry import OPS
-from minitorch.core.tensor import Tensor, wrap
+from minitorch.core.tensor import wrap
 from minitorch.nn import functional as F
 from minitorch.testing import GradcheckError
 from minitorch.testing.strategies import Draw
@@ -49,8 +50,7 @@ def sample(row, seed):
 
 def outputs(row, arrays, attrs, live=()):
     leaves = [wrap(x, cpu).requires_grad_(i in live) if isinstance(x, np.ndarray) else x for i, x in enumerate(arrays)]
-    out = row.call(leaves, **attrs) if row.inputs[0].kind == "variadic" else row.call(*leaves, **attrs)
-    return [leaves[i] for i in live], [o for o in (out if isinstance(out, tuple) else [out]) if isinstance(o, Tensor)]
+    return [leaves[i] for i in live], outputs_of(row, leaves, attrs)
 
 
 def along(grads, directions):

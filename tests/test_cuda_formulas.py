@@ -5,7 +5,8 @@ import random
 import numpy as np
 import pytest
 from kernel_checks import device
-from test_cuda_table import ROWS, each
+from op_calls import each, outputs_of
+from test_cuda_table import ROWS
 
 import minitorch
 from minitorch.backends.cuda import formulas
@@ -32,8 +33,7 @@ def gradients(row, seed, dtype="float32"):
                for x in arrays]
     attrs = {k: each(there, v) if k in ("index", "edges") else v for k, v in attrs.items()}
     minitorch.manual_seed(0)
-    out = row.call(tensors, **attrs) if row.inputs[0].kind == "variadic" else row.call(*tensors, **attrs)
-    live = [t for t in (out if isinstance(out, tuple) else [out]) if isinstance(t, Tensor) and t.needs_grad]
+    live = [t for t in outputs_of(row, tensors, attrs) if t.needs_grad]
     wanted = [t for t in tensors if isinstance(t, Tensor) and t.needs_grad]
     if not live or not wanted:
         return []

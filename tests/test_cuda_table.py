@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 import pytest
+from op_calls import each, outputs_of
 
 from minitorch import backends
 from minitorch.autograd import api
@@ -18,14 +19,6 @@ from minitorch.testing.strategies import Draw
 ROWS = [row for row in OPS.values() if row.sample or not any(x.kind == "variadic" for x in row.inputs)]
 
 
-def each(function, x):
-    """`function` of what is in nested tuples and lists."""
-    if isinstance(x, (tuple, list)):
-        items = [each(function, v) for v in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    return function(x)
-
-
 def run(row, backend, seed):
     """The outputs of one sample of a row, and the gradients of their sum where there are any, as NumPy arrays."""
     arrays, attrs = Draw(random.Random(seed)).op_sample(row)
@@ -34,8 +27,7 @@ def run(row, backend, seed):
     tensors = [wrap(there(x), backend).requires_grad_(x.dtype == np.float64) if isinstance(x, np.ndarray) else x
                for x in arrays]
     attrs = {k: each(there, v) if k in ("index", "edges") else v for k, v in attrs.items()}
-    out = row.call(tensors, **attrs) if row.inputs[0].kind == "variadic" else row.call(*tensors, **attrs)
-    outputs = [t for t in (out if isinstance(out, tuple) else [out]) if isinstance(t, Tensor)]
+    outputs = outputs_of(row, tensors, attrs)
     assert all(type(t.array) is backend.ndarray and t.backend is backend for t in outputs)
     found = [t.detach() for t in outputs]
     live = [t for t in outputs if t.needs_grad]

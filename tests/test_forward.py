@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from op_calls import outputs_of
 from tangent_checks import T, close
 
 import minitorch as torch
@@ -17,7 +18,7 @@ from minitorch.autograd.tangents import Call, derived_kind, dual, kind_of, opene
 from minitorch.backends.cpu.backend import cpu
 from minitorch.core.grad_mode import grad_mode
 from minitorch.core.registry import OPS
-from minitorch.core.tensor import Tensor, wrap
+from minitorch.core.tensor import wrap
 from minitorch.testing.strategies import Draw
 
 DIFFERENTIABLE = [op for op in OPS.values() if op.differentiable and (op.sample or op.inputs[0].kind != "variadic")]
@@ -32,15 +33,10 @@ def is_live(op, i, x):
     return spec.kind != "other" and bool(formula) and not getattr(formula, "missing", False)
 
 
-def call(op, tensors, attrs):
-    out = op.call(tuple(tensors), **attrs) if op.inputs[0].kind == "variadic" else op.call(*tensors, **attrs)
-    return [o for o in (out if isinstance(out, (tuple, list)) else [out]) if isinstance(o, Tensor)]
-
-
 def by_double_backward(op, arrays, attrs, on, directions):
     """The tangent of each output, None for those without a gradient."""
     tensors = [wrap(x, cpu).requires_grad_(f) if isinstance(x, np.ndarray) else x for x, f in zip(arrays, on)]
-    outputs = call(op, tensors, attrs)
+    outputs = outputs_of(op, tensors, attrs)
     seeds = [o.detach().new_zeros(o.shape).requires_grad_() if o.needs_grad else None for o in outputs]
     pairs = [(o, s) for o, s in zip(outputs, seeds) if s is not None]
     pulled = api.grad([o for o, _ in pairs], [t for t, f in zip(tensors, on) if f], [s for _, s in pairs],
@@ -56,7 +52,7 @@ def forwards(op, arrays, attrs, on, directions):
     with opened() as level:
         tensors = [dual(wrap(x, cpu), wrap(next(left), cpu), level) if f else wrap(x, cpu) if isinstance(x, np.ndarray)
                    else x for x, f in zip(arrays, on)]
-        return [tangent_of(o, level) for o in call(op, tensors, attrs)]
+        return [tangent_of(o, level) for o in outputs_of(op, tensors, attrs)]
 
 
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)

@@ -6,6 +6,7 @@ import random
 import batched_cases
 import numpy as np
 import pytest
+from op_calls import outputs_of
 
 import minitorch as torch
 from minitorch import nn
@@ -23,7 +24,7 @@ OPS_WITH_SAMPLES = [op for op in batched_cases.rows() if op.name not in REFUSED]
 
 def described(F, op, arrays, attrs):
     tensors = [wrap(F.from_host(x), F) if isinstance(x, np.ndarray) else x for x in arrays]
-    return [(o.shape, o.dtype) for o in batched_cases.tensors_in(batched_cases.call(op, tensors, attrs))]
+    return [(o.shape, o.dtype) for o in outputs_of(op, tensors, attrs)]
 
 
 @pytest.mark.parametrize("op", OPS_WITH_SAMPLES, ids=lambda op: op.name)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from op_calls import outputs_of
 
 import minitorch
 from minitorch.autograd import api
@@ -40,12 +41,6 @@ def as_tensors(row, arrays):
             for i, x in enumerate(arrays)]
 
 
-def call(row, tensors, attrs):
-    """The recorded call; its differentiable outputs as a list."""
-    out = row.call(tensors, **attrs) if row.inputs[0].kind == "variadic" else row.call(*tensors, **attrs)
-    return [o for o in (out if isinstance(out, tuple) else [out]) if isinstance(o, Tensor)]
-
-
 def raw(row, arrays, attrs):
     """The forward pass on raw arrays, as a list of outputs."""
     attrs = {k: (minitorch.core.dtypes.as_np(v) if k == "dtype" and v is not None else v) for k, v in attrs.items()}
@@ -70,7 +65,7 @@ def scalar(row, arrays, attrs, weights, which):
 def gradients(row, arrays, attrs, create_graph=False):
     """Gradients of every live input, weighted outputs; and which outputs were weighted by what."""
     tensors = as_tensors(row, arrays)
-    outputs = call(row, tensors, attrs)
+    outputs = outputs_of(row, tensors, attrs)
     which = [k for k, o in enumerate(outputs) if o.needs_grad]
     weights = weights_for([outputs[k].array for k in which])
     live = [t for t in tensors if isinstance(t, Tensor) and t.needs_grad]
@@ -145,7 +140,7 @@ def test_second_derivatives(row, rng):
         return float(sum((g.array * w.conj()).sum().real for g, w in zip(grads, weights)))
 
     tensors = as_tensors(row, arrays)
-    outputs = [o for o in call(row, tensors, attrs) if o.needs_grad]
+    outputs = [o for o in outputs_of(row, tensors, attrs) if o.needs_grad]
     inputs = [t for t in tensors if isinstance(t, Tensor) and t.needs_grad]
     if not outputs or not inputs:
         return
@@ -185,7 +180,7 @@ def test_float32_stays_float32(row, rng):
     narrow = [x.astype(to.get(x.dtype.name, x.dtype)) if isinstance(x, np.ndarray) else x for x in arrays]
     if any(str(v).endswith("float64") for v in attrs.values()):
         return
-    for a, b in zip(call(row, as_tensors(row, narrow), attrs), call(row, as_tensors(row, arrays), attrs)):
+    for a, b in zip(outputs_of(row, as_tensors(row, narrow), attrs), outputs_of(row, as_tensors(row, arrays), attrs)):
         assert a.array.dtype == to.get(b.array.dtype.name, b.array.dtype)
     for create_graph in (False, True):
         for g in gradients(row, narrow, attrs, create_graph)[0]:
@@ -198,7 +193,7 @@ def test_float32_stays_float32(row, rng):
 def test_empty_and_zero_dim(row, shape):
     arrays = [np.zeros(shape, bool) if x.kind == "other" else np.full(shape, 0.6) for x in row.inputs]
     tensors = as_tensors(row, arrays)
-    for out in call(row, tensors, {}):
+    for out in outputs_of(row, tensors, {}):
         assert out.array.shape == shape and isinstance(out.array, np.ndarray)
         if out.needs_grad:
             live = [t for t in tensors if t.needs_grad]

@@ -9,6 +9,7 @@ import random
 import numpy as np
 import pytest
 import saved_cases
+from op_calls import outputs_of
 from saved_cases import CASES
 
 import minitorch
@@ -109,11 +110,6 @@ def sample(op, seed):
         live = isinstance(x, np.ndarray) and x.dtype.kind == "f" and kind.kind != "other"
         tensors.append(wrap(x.copy(), cpu).requires_grad_(live) if isinstance(x, np.ndarray) else x)
     return tensors, attrs
-
-
-def outputs_of(op, tensors, attrs):
-    out = op.call(tensors, **attrs) if op.inputs[0].kind == "variadic" else op.call(*tensors, **attrs)
-    return [t for t in (out if isinstance(out, tuple) else [out]) if isinstance(t, Tensor)]
 
 
 def gradients(outputs, tensors):

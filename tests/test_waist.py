@@ -9,6 +9,7 @@ import types
 
 import numpy as np
 import pytest
+from op_calls import each, outputs_of
 
 import minitorch as torch
 import minitorch.nn as nn
@@ -37,14 +38,6 @@ class Foreign(np.ndarray):
 
     def __array_function__(self, function, types, args, kwargs):
         return foreign_call(function)(*args, **kwargs)
-
-
-def each(function, x):
-    """`function` of what is in nested tuples and lists."""
-    if isinstance(x, (tuple, list)):
-        items = [each(function, v) for v in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    return function(x)
 
 
 def to_host(x):
@@ -122,8 +115,7 @@ def test_op_and_its_rules_stay_on_their_device(row):
         tensors = [wrap(as_foreign(x), foreign).requires_grad_(x.dtype.kind in "fc")
                    if isinstance(x, np.ndarray) else x for x in arrays]
         attrs = {k: as_foreign(v) if k in ("index", "edges") else v for k, v in attrs.items()}   # others are plans
-        out = row.call(tensors, **attrs) if row.inputs[0].kind == "variadic" else row.call(*tensors, **attrs)
-        outputs = [t for t in (out if isinstance(out, tuple) else [out]) if isinstance(t, Tensor)]
+        outputs = outputs_of(row, tensors, attrs)
         assert all(type(t.array) is Foreign and t.backend is foreign for t in outputs)
         live = [t for t in outputs if t.needs_grad]
         if not live:

@@ -124,7 +124,7 @@ class GradScaler:
     get_growth_interval, set_growth_interval = _setting("_growth_interval")
 
     def state_dict(self):
-        """What a checkpoint needs; empty if disabled."""
+        """State for a checkpoint; empty if disabled."""
         if not self._enabled:
             return {}
         return {"scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,

@@ -125,7 +125,7 @@ class Exercise:
         return Words(f"Hint {level} of {len(self.hints)}: {words}")
 
     def needs(self):
-        """What checking needs that is not installed here, in words; "" if nothing."""
+        """Requirements of the check that are not installed here, in words; "" if none."""
         return ""
 
     def __repr__(self):
@@ -215,7 +215,7 @@ class Exercise:
 
 
 class Outcome:
-    """What a function gave: a plain value or an error, and its arguments if it changed them."""
+    """Outcome of a call: a plain value or an error, and the arguments if they were changed."""
 
     def __init__(self, value=None, error=None):
         self.value, self.error, self.changed_inputs = value, error, None
@@ -232,7 +232,7 @@ class Outcome:
 
 
 class Result:
-    """What a check found. `state` is "ok", "wrong" or "missing"; true if ok; shown as a card in notebooks."""
+    """Result of a check. `state` is "ok", "wrong" or "missing"; true if ok; shown as a card in notebooks."""
 
     def __init__(self, exercise, state, tried=0, example=None, found=None, expected=None, mistake=None, needs=""):
         self.exercise, self.state, self.tried = exercise, state, tried
@@ -311,7 +311,7 @@ class Report:
 
 
 def report():
-    """What has been checked in this session, for a last cell or a grader."""
+    """Results of this session, for a last cell or a grader."""
     return Report(RESULTS)
 
 

@@ -191,7 +191,7 @@ def numbers(value):
 
 
 def right_but(exercise, tried):
-    """What sets the answer apart from the right one, if it is one thing: a factor, a shape, an order, a type."""
+    """The one difference between the answer and the right one: a factor, a shape, an order, a type; or None."""
     pairs = [(x.found.value, x.expected.value) for x in tried if x.expected.error is None]
     if any(x.found.error is not None for x in tried) or not pairs:
         return None

@@ -14,7 +14,7 @@ __all__ = ["in_pytorch"]
 
 
 class Comparison:
-    """What one experiment gave in both libraries. `ok` unless PyTorch disagrees; `compared` if it is there."""
+    """Results of one experiment in both libraries. `ok` unless PyTorch disagrees; `compared` if it is there."""
 
     def __init__(self, name, ours, theirs, compared, ok):
         self.name, self.ours, self.theirs, self.compared, self.ok = name, ours, theirs, compared, ok

@@ -243,7 +243,7 @@ class Printer:
         return "\n".join([*lines, "}"]), self.params, self.scratch
 
     def variables(self):
-        """What the loops need before they begin: totals, and scratch for sums and for values of a row."""
+        """Statements in front of the loops: totals, and scratch for sums and for values of a row."""
         lines = [f"  {self.total_type(e)} {name} = {self.first(e)};" for e, name in self.totals.items()]
         self.places, self.counts = {}, {}                  # of the sums in scratch
         for e, name in self.sums.items():

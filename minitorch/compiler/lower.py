@@ -31,7 +31,6 @@ from .traced import Traced, Tracer, arrays_in
 __all__ = ["Lowering"]
 
 UFUNCS = {"true_divide": "divide", "fabs": "absolute", "bitwise_not": "invert", "conjugate": "positive"}
-COPIES = ("array", "copy", "ascontiguousarray", "asarray")
 CONSTANT = 1 << 22         # bytes up to which what is the same in every run is computed now
 
 

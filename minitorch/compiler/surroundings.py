@@ -1,4 +1,4 @@
-"""What a function sees of Python besides its arguments: globals, closures, attributes of modules and of other objects.
+"""Python values that a function reads besides its arguments: globals, closures, attributes of modules and objects.
 
 A program has the values that these had in its trace, so it serves only while they are the same objects (or equal
 numbers and texts). Tensors may change their values: the program reads them anew. What belongs to this package and to
@@ -60,7 +60,7 @@ class Surroundings:
         return True
 
     def changed(self):
-        """What is no longer as it was, in words; "" if nothing is."""
+        """A value that is no longer as it was, in words; "" if all are."""
         for slots in (self.slots, self.in_modules):
             found = slots.changed()
             if found is not None:

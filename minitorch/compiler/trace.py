@@ -394,7 +394,7 @@ active: list = []                                          # the traces that are
 
 
 def as_it_is(t):
-    """What a program does not change about a tensor from outside."""
+    """Facts about a tensor from outside that a program does not change."""
     hooks = t.hooks
     return (id(t.array.array if isinstance(t.array, Traced) else t.array), id(t.node), t.needs_grad, id(t._base),
             hooks and (len(hooks.pre), len(hooks.post), len(hooks.accumulated)), t.is_inference())

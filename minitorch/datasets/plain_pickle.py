@@ -28,7 +28,7 @@ def _refuse(saved_id: Any) -> None:
 
 
 class _NdArray:
-    """What ``numpy.ndarray`` stands for in a file: a name, not to be called."""
+    """The place of ``numpy.ndarray`` in a file: a name, not to be called."""
 
 
 def _make_array(kind: Any, shape: Any, code: Any) -> np.ndarray:

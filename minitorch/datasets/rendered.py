@@ -77,7 +77,7 @@ class RenderedDigits(DigitImages):
 
 
 def hands_of(seed):
-    """What is a writer's own, for all writers: arrays whose first axis is the writer."""
+    """Traits of all writers: arrays whose first axis is the writer."""
     n, rng = WRITERS[False].stop, np.random.default_rng([seed, 2])
     return {"form": rng.random((n, 10)), "bend": waves(rng, (n, 10), 0.045), "slant": rng.normal(0.12, 0.16, n),
             "width": rng.uniform(0.78, 1.22, n), "pen": rng.uniform(0.75, 1.35, n), "tilt": rng.normal(0, 3.0, n)}

@@ -228,11 +228,11 @@ def rebuild_sparse_tensor(layout, data):
 
 # ------------------------------------------------------------------ nested tensors
 class NestedType:
-    """What stands in files for the class of nested tensors, whose package is loaded with the first of them."""
+    """The stand-in of files for the class of nested tensors, whose package is loaded with the first of them."""
 
 
 class Ignored:
-    """What stands in files for notes that PyTorch's compiler leaves on nested tensors."""
+    """The stand-in of files for notes that PyTorch's compiler leaves on nested tensors."""
 
     def __setstate__(self, state):
         pass

@@ -359,7 +359,7 @@ class Unpickler:
         self.stack[-1] = self.apply(function, args)
 
     def apply(self, function, args):
-        """What a file gets for ``function(*args)``."""
+        """The object that a file gets for ``function(*args)``."""
         call = names.calls().get(id(function))
         if call is not None:
             return call(*args)

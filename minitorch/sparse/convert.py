@@ -10,7 +10,6 @@ from .tensor import FAMILY, SparseTensor, answers, made, refused
 
 __all__ = ["sparse_mask", "to_dense", "to_layout", "to_sparse"]
 
-ANSWERED = ("coalesce", "values")
 answers("values")(values_of)
 
 

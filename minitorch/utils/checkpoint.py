@@ -224,7 +224,7 @@ class Handle:
 
 
 class SecondCall:
-    """What the function has saved when it was run again for one backward pass."""
+    """Tensors that the function has saved when it was run again for one backward pass."""
 
     def __init__(self, token):
         self.token, self.count, self.is_done = token, 0, False
@@ -243,7 +243,7 @@ class Frame:
     op = None                                              # in errors it stands in the place of a node
 
     def name(self):
-        """What errors call it."""
+        """Its name in errors."""
         return "checkpoint"
 
     def hold(self, tensor):

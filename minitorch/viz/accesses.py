@@ -1,4 +1,4 @@
-"""What a kernel's threads did to memory, as plain records, and what they say: steps, races, conflicts, costs.
+"""Accesses of a kernel's threads to memory, as plain records, and what they show: steps, races, conflicts, costs.
 
 A record is an `Access`, or a dict or object with its fields. They come from the simulator's trace, from `emulate`,
 which runs a kernel written in Python, or by hand.
@@ -71,7 +71,7 @@ def flat(index, sizes):
 # ------------------------------------------------------------------ steps
 @dataclass
 class KernelStep:
-    """What the threads of one block do at a time: the same access of the same line.
+    """Accesses of the threads of one block at a time: the same one of the same line.
 
     `sectors` is how many 32-byte pieces of global memory are moved and `ideal` how few would do, warp by warp;
     `conflict` how many turns the worst warp needs for its access to shared memory (1: no conflict).
@@ -178,7 +178,7 @@ def conflicting(a, now, other, then):
 
 # ------------------------------------------------------------------ kernels in Python
 class Thread:
-    """What a kernel in Python is told of itself: `block`, `thread`, `blocks` and `threads` (how many), `index`."""
+    """Facts that a kernel in Python has of itself: `block`, `thread`, `blocks` and `threads` (how many), `index`."""
 
     def __init__(self, block, thread, blocks, threads):
         self.block, self.thread, self.blocks, self.threads = block, thread, blocks, threads

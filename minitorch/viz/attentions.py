@@ -58,7 +58,7 @@ def matrix(x, name, head):
 
 
 class Attention(Picture):
-    """What `attention` returns: `q`, `k`, `v`, `scores`, `mask`, `weights`, `output`, and the picture of them."""
+    """Result of `attention`: `q`, `k`, `v`, `scores`, `mask`, `weights`, `output`, and the picture of them."""
 
     title = "Attention, step by step"
 
@@ -145,7 +145,7 @@ class Attention(Picture):
 
 
 def added(mask, is_causal, shape, head):
-    """What is added to the scores: 0 where a query may look, -inf where not."""
+    """The mask as numbers to add to the scores: 0 where a query may look, -inf where not."""
     total = np.zeros(shape)
     if is_causal:
         total[np.triu_indices(shape[0], 1, shape[1])] = -np.inf

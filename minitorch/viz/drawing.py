@@ -1,4 +1,4 @@
-"""What every picture is made of: colours, text, SVG and HTML elements, and the object that a notebook shows.
+"""Parts of every picture: colours, text, SVG and HTML elements, and the object that a notebook shows.
 
 A picture is one self-contained fragment: no file, font, library or address outside it. The colours are those of Okabe
 and Ito, which are told apart with every kind of colour blindness; nothing is said by colour alone.
@@ -83,7 +83,7 @@ class View(Picture):
         self.shown, self.title = shown, type(shown).__name__
 
     def html(self):
-        """What the notebook shows."""
+        """The HTML that the notebook shows."""
         return self.shown._repr_html_()
 
     def text(self):

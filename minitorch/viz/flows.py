@@ -1,4 +1,4 @@
-"""What flows through a network while it trains: activations, gradients and updates, layer by layer, step by step.
+"""Activations, gradients and updates of a network while it trains, layer by layer, step by step.
 
     with viz.flow(model) as f:
         train(model)
@@ -63,7 +63,7 @@ def flow(model, top=4.0):
 
 
 class Flow(Picture):
-    """What `flow` returns: `layers`, `activations`, `gradients`, `updates`, and pictures of them."""
+    """Result of `flow`: `layers`, `activations`, `gradients`, `updates`, and pictures of them."""
 
     title = "What flows through the network"
 

@@ -58,7 +58,7 @@ class Stage:
 
 
 class Forward(Picture):
-    """What `forward` returns: `stages`, in the order in which they ended, and the picture."""
+    """Result of `forward`: `stages`, in the order in which they ended, and the picture."""
 
     title = "Forward pass, module by module"
 
@@ -158,7 +158,7 @@ def label(stage):
 
 
 def say(stage, tokens):
-    """What a stage has done, in words."""
+    """Words for the work of a stage."""
     x = stage.output[np.isfinite(stage.output)] if is_floating(stage.output.dtype) else stage.output
     words = f"{label(stage)} gave {list(stage.shape)}"
     if x.size:

@@ -36,7 +36,7 @@ def graph(tensor, model=None, params=None):
 
 
 class Graph(Picture):
-    """What `graph` returns: `vertices`, inputs first, and the picture of them."""
+    """Result of `graph`: `vertices`, inputs first, and the picture of them."""
 
     title = "Autograd graph"
 

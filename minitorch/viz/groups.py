@@ -75,7 +75,7 @@ def module_box(key, inside, depth):
 
 
 def told(box, kinds):
-    """What a module's box says: kind and parameters, the sizes that go in and out, its calls; a line each."""
+    """Words in a module's box: kind and parameters, the sizes that go in and out, its calls; a line each."""
     kind, count = kinds.get(box.label, ("", 0))
     inputs = ", ".join(dict.fromkeys(shape_text(p.shape) for p, _ in box.parents if p is not None and p.shape))
     sizes = f"{inputs} \u2192 {shape_text(box.shape)}" if inputs and box.shape else ""
@@ -201,7 +201,7 @@ def plain(v):
 
 
 def look(v):
-    """What makes two calls the same: all but names and numbers."""
+    """Key of a call, equal for calls that differ in names and numbers only."""
     label = v.note.split("\n")[0] if v.kind == "module" and "\u00b7" in v.note else v.label
     leaves = tuple(p.shape for p, _ in v.parents if p is not None and p.kind == "leaf")
     return label, v.shape, len(v.parents), leaves

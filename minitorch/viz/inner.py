@@ -1,4 +1,4 @@
-"""What a picture of the graph knows of computed values after a backward pass has freed what the tape had saved.
+"""Computed values of the graph for pictures, after a backward pass has freed those that the tape had saved.
 
 A graph that is drawn before the pass leaves word at its nodes: values, constants, and a hook that keeps the gradient of
 each pass. Of a small graph that is drawn only afterwards the pass is run again, on the values that leaves and variables
@@ -65,7 +65,7 @@ def host(place, array):
 
 
 def saved_again(place, values):
-    """What a node had saved, out of known values and the defaults of its attributes; None if something is not known."""
+    """Values that a node had saved, out of known ones and the defaults of its attributes; None if one is not known."""
     op = place.op
     if not isinstance(op, Op) or op.outputs != 1 or op.keeps:
         return None

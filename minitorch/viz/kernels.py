@@ -27,7 +27,7 @@ def kernel(records, source=None, title="kernel"):
 
 
 class Kernel(Picture):
-    """What `kernel` returns: `steps`, `races` (pairs of records), `lines` (line -> Costs), and the picture."""
+    """Result of `kernel`: `steps`, `races` (pairs of records), `lines` (line -> Costs), and the picture."""
 
     def __init__(self, records, source=None, title="kernel"):
         records = list(records)
@@ -193,7 +193,7 @@ def some_of_each(rows, used):
 
 
 class Costs:
-    """What a line of a kernel costs over all steps."""
+    """Costs of a line of a kernel over all steps."""
 
     def __init__(self):
         self.accesses = self.sectors = self.ideal = 0

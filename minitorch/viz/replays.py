@@ -66,7 +66,7 @@ def replay(loss, model=None, params=None, gradient=None):
 
 
 class Replay(Picture):
-    """What `replay` returns: `steps` (of the right order), `orders` (name -> steps), `gradients`, `results`."""
+    """Result of `replay`: `steps` (of the right order), `orders` (name -> steps), `gradients`, `results`."""
 
     title = "Backward pass, step by step"
 
@@ -302,7 +302,7 @@ def show(g):
 
 
 def meaning(step):
-    """What the functions that a step's rules call do, a line each."""
+    """Lines on the functions that a step's rules call, one for each."""
     op = step.vertex.place.op
     lines = helper_lines(op, [a.rule for a in step.arrivals])[1:] if isinstance(op, Op) else []
     return [clipped(line, 150) for line in lines[:3]]

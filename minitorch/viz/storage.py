@@ -24,7 +24,7 @@ WIDE, HIGH, STRIP = 44, 30, 16                             # a cell in pixels, a
 
 @dataclass
 class Memory:
-    """What is known of a tensor's memory, all in elements but `nbytes` and `step` (bytes of an element)."""
+    """Facts about a tensor's memory, all in elements but `nbytes` and `step` (bytes of an element)."""
 
     shape: tuple
     strides: tuple
@@ -93,14 +93,14 @@ def layout(tensor, name=None):
 
 
 def names_of(function, tensors):
-    """What the calling code calls the tensors that it gives to `function`: a variable, or as it spells them."""
+    """Names that the calling code has for the tensors that it gives to `function`: a variable, or as it spells them."""
     known, spelled = tape.Names(scope=tape.calling_scope()).of, tape.spelled_arguments(function)
     given = spelled if len(spelled) == len(tensors) else [f"tensor {i}" for i in range(len(tensors))]
     return [known.get(t.node or t) or clipped(words, 24) for t, words in zip(tensors, given)]
 
 
 class Layout(Picture):
-    """What `layout` returns: `memory` (the facts) and the picture."""
+    """Result of `layout`: `memory` (the facts) and the picture."""
 
     title = "Memory layout"
 
@@ -299,7 +299,7 @@ def alias(*tensors, **named):
 
 
 class Alias(Picture):
-    """What `alias` returns: `groups`, lists of (name, tensor, memory) that share one storage."""
+    """Result of `alias`: `groups`, lists of (name, tensor, memory) that share one storage."""
 
     title = "Who shares memory with whom"
 

@@ -83,7 +83,7 @@ def spelled_arguments(function):
 
 
 class Names:
-    """What places are called: `of` (place -> name), the tensors that the caller holds there, and module paths.
+    """Names of places: `of` (place -> name), the tensors that the caller holds there, and module paths.
 
     Parameters of `model` have their paths; `params` is a dict of further names, or a model. Whatever is left is named
     by the variables in `scope`, models among them.

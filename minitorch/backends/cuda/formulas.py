@@ -17,7 +17,7 @@ __all__ = ["Pulls", "install"]
 
 
 class Parent(NamedTuple):
-    """What the source of a pull asks of a parent: that there is one, and its shape where a formula reads that."""
+    """The part of a key that stands for a parent: whether there is one, and its shape where a formula reads that."""
 
     shape: tuple
     parents: bool = True

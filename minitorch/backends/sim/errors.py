@@ -1,4 +1,4 @@
-"""What the simulator raises. Every message names the kernel, the block, the thread and the source line."""
+"""Errors of the simulator. Every message names the kernel, the block, the thread and the source line."""
 
 
 class SimulatorError(RuntimeError):

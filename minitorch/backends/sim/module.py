@@ -163,7 +163,7 @@ def load(ptx, name="kernel", sources=None):
 # ---- recording ------------------------------------------------------------------------------------------------------
 
 class Recording:
-    """What the launches inside `report()` and `trace()` leave behind."""
+    """Records of the launches inside `report()` and `trace()`."""
 
     report = None
     trace = None

@@ -1,4 +1,4 @@
-"""What the arithmetic instructions of PTX do, as C++: a table from the first part of an opcode to a rule.
+"""The arithmetic instructions of PTX as C++: a table from the first part of an opcode to a rule.
 
 A rule is given the `Writer` of the function and the instruction, and returns C++ statements. `w.read(operand, type)` is
 an expression of the C++ type of `type`; `w.write(operand, type, value)` assigns. Functions such as `funnel` or `lesser`

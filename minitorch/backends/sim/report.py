@@ -100,7 +100,7 @@ def parameter_name(program, entry, number):
 
 @dataclass
 class Row:
-    """What the accesses of one source line cost in one launch, or in several.
+    """Costs of the accesses of one source line in one launch, or in several.
 
     A request is one instruction of one warp. `cost` counts 32-byte sectors (global memory) or cycles (shared memory),
     `ideal` the fewest that could serve as many bytes; `ratio` is 1 for the best that can be.

@@ -1,4 +1,4 @@
-"""What the threads of a launch do, step by step, for teaching."""
+"""Steps of the threads of a launch, for teaching."""
 
 from typing import NamedTuple
 

@@ -55,7 +55,7 @@ class Entry:
 
 @dataclass
 class Program:
-    """What is known of a translated module besides its code."""
+    """Facts about a translated module besides its code."""
 
     target: str
     files: dict[int, str]

@@ -25,7 +25,7 @@ def fill(value, names):
 
 
 def filling(name, nt):
-    """What does not count: of whole numbers the least or largest, where for floats it is infinite."""
+    """The value that does not count: of whole numbers the least or largest, where for floats it is infinite."""
     fill = FILL[name]
     if nt.is_floating_point() or not math.isinf(fill):
         return fill
@@ -86,7 +86,7 @@ def mean_of_elements(nt, dim, keepdim=False, dtype=None):
 
 
 def kept(func, *args, **kwargs):
-    """What keeps the shape: along a dense dimension, or along the ragged one, in a padded tensor."""
+    """Ops that keep the shape: along a dense dimension, or along the ragged one, in a padded tensor."""
     given = {**arguments(func, args, kwargs)}
     nt, name = first([args, kwargs]), name_of(func)
     if given.get("dim") is None:

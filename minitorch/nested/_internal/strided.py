@@ -272,7 +272,7 @@ def converted(func, nt, *args, **kwargs):
 
 @rule("linear matmul bmm layer_norm rms_norm group_norm scaled_dot_product_attention embedding mT conv2d conv1d")
 def of_each(func, *args, **kwargs):
-    """What takes an element as it takes a tensor, without a dimension that has to be counted anew."""
+    """Rule of calls that take an element as they take a tensor, without a dimension to be counted again."""
     return by_element(func, args, kwargs)
 
 

@@ -35,7 +35,7 @@ def _check_names(module, slots, given):
 
 
 def _untied(slots, places, given):
-    """What is `given`, under all names that the module has for the same tensor."""
+    """The tensors `given`, under all names that the module has for each."""
     names, found = {}, dict(given)
     for path, (place, name) in slots.items():
         names.setdefault(id(place[name]), []).append(path)

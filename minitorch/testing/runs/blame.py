@@ -151,7 +151,7 @@ def suspects(root, lines):
 
 
 def bad_constant(place):
-    """What is wrong with the values that `place` keeps of inputs without a gradient; "" if nothing is."""
+    """A fault of the values that `place` keeps of inputs without a gradient, in words; "" for none."""
     op = place.op if place.parents else None
     if not isinstance(op, Op) or not place.saved:
         return ""

@@ -24,7 +24,7 @@ def looks_at(name):
 
 
 def saved(node, name):
-    """What a node keeps under `name`, None if it does not."""
+    """The value that a node keeps under `name`, or None."""
     return dict(zip(node.op.saved_fields, node.saved or ())).get(name)
 
 

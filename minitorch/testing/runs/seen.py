@@ -66,7 +66,7 @@ class Watched:
 
 @dataclass
 class Seen:
-    """What a doctor has seen: the data of all rules and of the picture.
+    """Observations of a doctor: the data of all rules and of the picture.
 
     `losses`: place of the loss -> its values, one for each backward pass; `rates`: the largest learning rate at each
     step; `units`: place of a ReLU -> [which of its units were ever above 0, calls, line]; `watched`: steps in full.

@@ -381,7 +381,7 @@ class doctor(NodeHook):
                              f"forgotten its momentum and averages: make it once, before the loop", self.lines.here()))
 
     def look_at_step(self, optimizer, parameters, pairs):
-        """What may be wrong with any step."""
+        """Look for faults that any step may have."""
         if self.pending is not None:                       # a GradScaler leaves such a step out
             self.add(self.pending)
         kind, stale = type(optimizer).__name__, self.stale.pop(id(optimizer), None)

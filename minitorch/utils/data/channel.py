@@ -121,7 +121,7 @@ class Receiver:
         self._warned = False
 
     def receive(self, connection: Any) -> Any:
-        """What has come from a worker. After an exception, Ctrl-C included, the connection is of no more use."""
+        """Read an object from a worker. After an exception, Ctrl-C included, the connection is of no more use."""
         result = connection.recv()
         packed = result.packed
         if not isinstance(packed, Packed) or packed.name is None or packed.name in self._blocks:

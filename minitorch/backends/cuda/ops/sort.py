@@ -70,7 +70,7 @@ def sorted_rows(F, input, descending=False):
 
 
 def constants_of(dtype):
-    """What the kernels of rows are compiled for."""
+    """Constants that the kernels of rows are compiled for."""
     if is_float(dtype):
         return {"T": np.dtype(f"u{dtype.itemsize}"), "KIND": 2, "INFINITE": INFINITE[dtype.name]}
     return {"T": np.dtype(f"u{dtype.itemsize}"), "KIND": int(dtype.kind == "i")}

@@ -104,7 +104,7 @@ class PassManager:
         self.check = check                                 # type: ignore[method-assign]
 
     def check(self, module):
-        """What runs as a check: nothing, unless `add_checks` has set it."""
+        """The check between passes: none, unless `add_checks` has set one."""
 
     def __call__(self, module):
         if not self._validated:
