@@ -8,7 +8,7 @@ import re
 import warnings
 
 from .codegen import CodeGen, PythonCode
-from .node import Node, map_arg, qualified_name
+from .node import Node, map_arg, qualified_name, short_name
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
 
@@ -107,7 +107,7 @@ class Graph:
 
     def _target_to_str(self, target):
         if callable(target):
-            return snake_case(target.__name__)
+            return snake_case(short_name(target))
         return target[2:-2] if target.startswith("__") and target.endswith("__") else snake_case(target)
 
     def placeholder(self, name, type_expr=None, default_value=...):

@@ -2,6 +2,7 @@
 
 import builtins
 import collections.abc
+import functools
 import operator
 import types
 import typing
@@ -58,17 +59,24 @@ def map_arg(a, fn):
 
 
 # ------------------------------------------------------------------ names of targets
-def public_names():
-    """{id of a public function: its name, such as ``torch.nn.functional.relu``}; of several its own."""
-    aliases = sorted(FUNCTIONS.items(), key=lambda item: item[0][1] == item[1].call.__name__)
-    return {id(public.call): ".".join(filter(None, ("torch", *key))) for key, public in aliases}
+def public_name(function):
+    """The name of a public function, such as ``torch.nn.functional.relu``; None for others."""
+    return public_names(len(FUNCTIONS)).get(id(function), (None,))[0]
+
+
+@functools.cache
+def public_names(count):
+    """{id of a public function: its name, and it}, for all `count`; of several names its own, and of these the one in
+    ``torch``."""
+    names = sorted(FUNCTIONS.items(), key=lambda item: (item[0][1] == item[1].call.__name__, not item[0][0]))
+    return {id(public.call): (".".join(filter(None, ("torch", *key))), public.call) for key, public in names}
 
 
 def qualified_name(function):
     """The name that code needs for `function`; PyTorch's for those of this package: ``torch.relu``."""
     if getattr(builtins, getattr(function, "__name__", ""), None) is function:
         return function.__name__
-    found = public_names().get(id(function))
+    found = public_name(function)
     if found is not None:
         return found
     name = getattr(function, "__qualname__", None) or function.__name__
@@ -78,6 +86,12 @@ def qualified_name(function):
     if module == "minitorch" or module.startswith("minitorch."):
         module = "torch" + module[len("minitorch"):]
     return f"{module}.{name}"
+
+
+def short_name(function):
+    """The name that nodes are named after: with the namespace before it where PyTorch's functions are called so."""
+    found = (public_name(function) or "").split(".")
+    return "_".join(found[1:]) if found[1:2] and found[1] in ("fft", "linalg", "special") else function.__name__
 
 
 def type_repr(kind):

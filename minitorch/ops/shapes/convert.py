@@ -17,7 +17,7 @@ from ..creation import create
 from ..define import composite, method
 from ..layouts import copy_like, inverse, own_order, suggested_format
 from .memory import is_same_memory
-from .shape import _to, clone, copy_contiguous, in_format
+from .shape import _to, clone, copy_contiguous, copy_in_format
 
 
 @method
@@ -57,7 +57,7 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
     if memory_format is None or memory_format is preserve_format:
         return clone(self) if copy and out is self else out
     if out is not self:
-        return in_format(out, memory_format)
+        return out if lies_in_one(out, memory_format) else copy_in_format(out, memory_format)
     stays = not copy and memory_format is suggested_format(self.array)
     return self if stays else clone_in(self, memory_format=memory_format)
 
@@ -138,7 +138,13 @@ def clone_in(input, *, memory_format=None):
         return clone(input)
     if memory_format is contiguous_format:
         return copy_contiguous(input)
-    return clone(input) if input.is_contiguous(memory_format=memory_format) else in_format(input, memory_format)
+    return clone(input) if lies_in_one(input, memory_format) else copy_in_format(input, memory_format)
+
+
+def lies_in_one(x, memory_format):
+    """Whether the elements lie in the order of `memory_format` and, if that has channels last, in no other."""
+    return x.is_contiguous(memory_format=memory_format) and (memory_format is contiguous_format
+                                                             or not x.is_contiguous())
 
 
 @method

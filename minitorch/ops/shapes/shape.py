@@ -255,8 +255,11 @@ def places(xp, size, stride, offset, layout):
 
 def in_format(x, memory_format):
     """`x` with its elements in the order that `memory_format` asks for; itself if they are."""
-    if x.is_contiguous(memory_format=memory_format):
-        return x
+    return x if x.is_contiguous(memory_format=memory_format) else copy_in_format(x, memory_format)
+
+
+def copy_in_format(x, memory_format):
+    """A copy of `x` with the strides of `memory_format`, also where others would do, as those of one channel."""
     order = format_order(memory_format, x.array)
     return copy_contiguous(x) if order is None else permute(copy_contiguous(permute(x, order)), inverse(order))
 
