@@ -19,6 +19,8 @@
 """
 
 import functools
+import inspect
+import sys
 
 from ..core import graph
 from ..core.arrays import counted, is_inexact
@@ -149,9 +151,13 @@ class Function:
 
     @classmethod
     def apply(cls, *args, **kwargs):
-        """Call the function, recording it if an argument requires grad."""
-        if kwargs:
-            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {', '.join(kwargs)}")
+        """Call the function, recording it if an argument requires grad.
+
+        Arguments may be named as in `forward`. Where there is a `setup_context`, it is given the defaults of those that
+        are left out, too; `backward` then returns a gradient for each.
+        """
+        if kwargs or cls.setup_context is not Function.setup_context and len(args) < arity(cls.forward):
+            args = in_order(cls, args, kwargs)
         return cls._called(args)[1]
 
     @classmethod
@@ -184,6 +190,30 @@ class Function:
         return ctx, result
 
     vjp = backward
+
+
+def arity(forward):
+    """How many positional parameters a function has; one more than any call gives where it does not say."""
+    code = getattr(getattr(forward, "__wrapped__", forward), "__code__", None)
+    return sys.maxsize if code is None else code.co_argcount
+
+
+def in_order(cls, args, kwargs):
+    """The arguments of a call in the order of the parameters of `forward`; TypeError for those that do not fit."""
+    context = () if cls.setup_context is not Function.setup_context else (None,)
+    try:
+        found = inspect.signature(cls.forward).bind(*context, *args, **kwargs)
+    except TypeError as error:
+        if not kwargs:
+            return args                                    # `forward` will say what is missing
+        raise TypeError(f"{cls.__name__}.forward(): {error}") from None
+    if not context or found.kwargs:
+        found.apply_defaults()
+    for name in found.kwargs:
+        if name in kwargs:
+            raise TypeError(f"{cls.__name__}.forward() got an unexpected keyword argument '{name}': parameters of "
+                            f"functions are positional")
+    return found.args[len(context):]
 
 
 class FunctionNode(MultiOutputNode):
@@ -228,7 +258,7 @@ class FunctionNode(MultiOutputNode):
         if g is None or parent is None:
             return None
         if not isinstance(g, Tensor):
-            raise TypeError(f"{self.name()}: expected Tensor or None (got {type(g).__name__}) as gradient {i}")
+            raise RuntimeError(f"{self.name()}: expected Tensor or None (got {type(g).__name__}) as gradient {i}")
         want, got = tuple(parent.shape), g.array.shape
         if got != want and not sums_to(got, want):
             raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {list(got)} "
