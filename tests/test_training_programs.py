@@ -217,7 +217,7 @@ def test_a_gradient_that_is_no_tensor_is_refused():
         @staticmethod
         def backward(ctx, g):
             return 2
-    with pytest.raises(RuntimeError, match=r"expected Tensor or None \(got int\)"):
+    with pytest.raises(RuntimeError, match=r"expected Variable or None \(got int\)"):
         Number.apply(torch.ones(2, requires_grad=True)).sum().backward()
 
 

@@ -20,7 +20,6 @@
 
 import functools
 import inspect
-import sys
 
 from ..core import graph
 from ..core.arrays import counted, is_inexact
@@ -29,7 +28,7 @@ from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
 from ..core.op import recorded
 from ..core.registry import late
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, mark_view, wrap
 from ..explain.callers import warn
 from ..explain.graphs import raise_freed, raise_written
 from .grad_mode import enable_grad, no_grad
@@ -153,12 +152,23 @@ class Function:
     def apply(cls, *args, **kwargs):
         """Call the function, recording it if an argument requires grad.
 
-        Arguments may be named as in `forward`. Where there is a `setup_context`, it is given the defaults of those that
-        are left out, too; `backward` then returns a gradient for each.
+        Keywords, and defaults where there is a `setup_context`, are put at their places in the signature of `forward`:
+        `backward` returns a gradient for each.
         """
-        if kwargs or cls.setup_context is not Function.setup_context and len(args) < arity(cls.forward):
-            args = in_order(cls, args, kwargs)
+        if kwargs or cls.setup_context is not Function.setup_context and getattr(cls.forward, "__defaults__", None):
+            args = cls._positional(args, kwargs)
         return cls._called(args)[1]
+
+    @classmethod
+    def _positional(cls, args, kwargs):
+        """All arguments of a call by position, as the signature of `forward` orders them."""
+        context = () if cls.setup_context is not Function.setup_context else (None,)
+        bound = inspect.signature(cls.forward).bind(*context, *args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(f"{cls.__name__}.forward() has arguments that can only be given by keyword, "
+                            f"{', '.join(bound.kwargs)}: apply() passes all of them by position")
+        return bound.args[len(context):]
 
     @classmethod
     def _called(cls, args):
@@ -185,35 +195,13 @@ class Function:
             else:
                 result = forward(*args)
                 cls.setup_context(ctx, args, result)
+        if ctx._dirty:
+            check_returned(ctx._dirty, result)
         if record:
             result = attach(cls, ctx, args, places, result)
         return ctx, result
 
     vjp = backward
-
-
-def arity(forward):
-    """How many positional parameters a function has; one more than any call gives where it does not say."""
-    code = getattr(getattr(forward, "__wrapped__", forward), "__code__", None)
-    return sys.maxsize if code is None else code.co_argcount
-
-
-def in_order(cls, args, kwargs):
-    """The arguments of a call in the order of the parameters of `forward`; TypeError for those that do not fit."""
-    context = () if cls.setup_context is not Function.setup_context else (None,)
-    try:
-        found = inspect.signature(cls.forward).bind(*context, *args, **kwargs)
-    except TypeError as error:
-        if not kwargs:
-            return args                                    # `forward` will say what is missing
-        raise TypeError(f"{cls.__name__}.forward(): {error}") from None
-    if not context or found.kwargs:
-        found.apply_defaults()
-    for name in found.kwargs:
-        if name in kwargs:
-            raise TypeError(f"{cls.__name__}.forward() got an unexpected keyword argument '{name}': parameters of "
-                            f"functions are positional")
-    return found.args[len(context):]
 
 
 class FunctionNode(MultiOutputNode):
@@ -258,7 +246,7 @@ class FunctionNode(MultiOutputNode):
         if g is None or parent is None:
             return None
         if not isinstance(g, Tensor):
-            raise RuntimeError(f"{self.name()}: expected Tensor or None (got {type(g).__name__}) as gradient {i}")
+            raise RuntimeError(f"{self.name()}: expected Variable or None (got {type(g).__name__}) as gradient {i}")
         want, got = tuple(parent.shape), g.array.shape
         if got != want and not sums_to(got, want):
             raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {list(got)} "
@@ -307,17 +295,27 @@ def attach(cls, ctx, args, places, result):
 def attach_output(cls, ctx, args, node, i, out):
     """Put the node behind one output: written in place, returned as it came, or new."""
     if has(ctx._dirty, out):
-        with enable_grad():
-            check_is_no_leaf(out, cls.__name__)
         made = out.detach()
         made.node, made.needs_grad = OutputNode(node, i), True
+        with enable_grad():
+            check_is_no_leaf(out, cls.__name__, made)
         graph.bump_version(out, cls.__name__)
         adopt(out, made)
         return out
-    if has(args, out):
-        out = out.detach()                                 # an input returned as it is: another tensor, same memory
+    if has(args, out):                                     # an input returned as it is: a view of all of it
+        source, out = out, out.detach()
+        if isinstance(source.array, source.backend.ndarray):
+            out.array = source.array[...]
+            mark_view(out, source)
     out.node, out.needs_grad = OutputNode(node, i), True
     return out
+
+
+def check_returned(dirty, result):
+    """RuntimeError if an input that `forward` has marked as written to is not among its results."""
+    if not all([has(result if isinstance(result, (tuple, list)) else (result,), t) for t in dirty]):
+        raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The "
+                           "inputs that are modified inplace must all be outputs of the Function.")
 
 
 def has(tensors, t):

@@ -73,7 +73,9 @@ def cast_data(array, dtype):
     found = as_np(dtype)
     if array.size and found.kind in "iufV" and array.dtype.kind in "iufVc" and found != array.dtype:
         if array.dtype.kind == "c":
-            ranges.fit(1j, dtype)
+            raise TypeError(f"must be real number, not complex, for a tensor of {dtype}: take x.real")
+        if found == "uint64" and array.min() < 0:
+            raise OverflowError("can't convert negative int to unsigned")
         elif found.kind in "iu":                           # all numbers fit if these do; NaN is the minimum, too
             ranges.fit(array.min().item(), dtype)
             ranges.fit(array.max().item(), dtype)
@@ -282,7 +284,8 @@ def spaced(start, end, steps, found):
         start, end, i = np.float32(start), np.float32(end), np.arange(steps)
         step = np.float64((end - start) / np.float32(max(steps - 1, 1)))
         return np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)).astype(found)
-    wide = np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32 if found.kind in "fV" else found.type
+    wide = (found.type if found.kind == "c" else
+            np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32)
     if found.kind in "iu":
         start, end = int(start), int(end)
     step = wide((end - start) / (steps - 1)) if steps else 0

@@ -68,8 +68,8 @@ class EventList(list):
         """Each event as an `EventAverage` of its own; a list of averages is returned as it is."""
         if not self or isinstance(self[0], EventAverage):
             return self
-        rows = [EventAverage(e.name, e.kind, [list(s) for s in e.shapes]) for e in self]
-        made = self.like_this(rows, self.has_shapes)
+        alone = [EventAverage(e.name, e.kind, [list(shape) for shape in e.shapes]) for e in self]
+        made = self.like_this(alone, self.has_shapes)
         for average, event in zip(made, self, strict=True):
             average.add(event)
         return made

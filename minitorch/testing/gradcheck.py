@@ -221,12 +221,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     inputs = as_inputs(inputs)
     outputs = [o for o in as_outputs(func(*inputs)) if o.needs_grad]
     if grad_outputs is None:
-        rng = np.random.default_rng(0)
-        weights = [rng.uniform(0.5, 1.5, o.array.shape) for o in outputs]
-        weights = [w + 1j * rng.uniform(0.5, 1.5, w.shape) if o.is_complex() else w for w, o in zip(weights, outputs)]
-        if gen_non_contig_grad_outputs:
-            weights = [np.ascontiguousarray(w.T).T for w in weights]
-        grad_outputs = [wrap(w, o.backend).requires_grad_() for w, o in zip(weights, outputs)]
+        grad_outputs = random_weights(outputs, gen_non_contig_grad_outputs)
     grad_outputs = list(as_inputs(grad_outputs))
     live = [x for x in inputs if isinstance(x, Tensor) and x.needs_grad]
     n = len(grad_outputs)
@@ -249,6 +244,16 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
                      raise_exception=raise_exception, nondet_tol=nondet_tol, check_backward_ad=check_rev_over_rev,
                      check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
                      check_forward_ad=check_fwd_over_rev, check_batched_grad=check_batched_grad)
+
+
+def random_weights(outputs, transposed):
+    """Random gradients of the outputs, which require gradients themselves; transposed in memory if that is wanted."""
+    rng = np.random.default_rng(0)
+    weights = [rng.uniform(0.5, 1.5, o.array.shape) for o in outputs]
+    weights = [w + 1j * rng.uniform(0.5, 1.5, w.shape) if o.is_complex() else w for w, o in zip(weights, outputs)]
+    if transposed:
+        weights = [np.ascontiguousarray(w.T).T for w in weights]
+    return [wrap(w, o.backend).requires_grad_() for w, o in zip(weights, outputs)]
 
 
 def as_inputs(inputs):
