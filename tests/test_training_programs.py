@@ -143,3 +143,110 @@ def test_collate_functions_at_their_private_place():
     from minitorch.utils.data._utils.collate import collate_tensor_fn, default_collate
     assert default_collate is torch.utils.data.default_collate and _utils.collate.default_collate is default_collate
     assert collate_tensor_fn([torch.ones(2), torch.zeros(2)]).shape == (2, 2)
+
+
+class Scaled(torch.autograd.Function):
+    """A product whose `backward` leaves it to autograd to sum over broadcast axes, as PyTorch allows."""
+
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        x, scale = ctx.saved_tensors
+        return g * scale, g * x
+
+
+@pytest.mark.parametrize("shapes", [((3, 2), (2,)), ((3,), (4, 1)), ((2, 1, 3), (2, 3)), ((), (2,))])
+def test_gradients_of_functions_are_summed_over_broadcast_axes_to_any_order(shapes):
+    x, scale = (torch.rand(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
+    assert torch.autograd.gradcheck(Scaled.apply, (x, scale)) and torch.autograd.gradgradcheck(Scaled.apply, (x, scale))
+    grads = torch.autograd.grad(Scaled.apply(x, scale).sin().sum(), (x, scale), create_graph=True)
+    assert [g.shape for g in grads] == [x.shape, scale.shape]
+    second = torch.autograd.grad(sum((g ** 2).sum() for g in grads), (x, scale))
+    plain = torch.autograd.grad((x * scale).sin().sum(), (x, scale), create_graph=True)
+    for a, b in zip(second, torch.autograd.grad(sum((g ** 2).sum() for g in plain), (x, scale)), strict=True):
+        torch.testing.assert_close(a, b)
+    assert torch.testing.check(Scaled)
+    half = torch.rand(shapes[1], requires_grad=True).bfloat16()
+    torch.autograd.grad(Scaled.apply(x.float(), half).sum(), half, create_graph=True)[0].sum().backward()
+
+
+class Fitted(torch.autograd.Function):
+    """A function with a default, whose context is set up apart."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, weight, power=2):
+        return x ** power * weight
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, weight, ctx.power = inputs                      # the default is among them
+        ctx.save_for_backward(x, weight)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        return g * ctx.power * x ** (ctx.power - 1) * weight, g * x ** ctx.power, None
+
+
+def test_arguments_of_functions_may_be_named_and_have_defaults():
+    x, weight = (torch.tensor([1.0, 3.0]).requires_grad_() for _ in range(2))
+    for call in (lambda: Fitted.apply(x, weight), lambda: Fitted.apply(x, weight=weight),
+                 lambda: Fitted.apply(weight=weight, x=x), lambda: Fitted.apply(x, weight, power=2)):
+        assert [g.tolist() for g in torch.autograd.grad(call().sum(), (x, weight))] == [[2, 18], [1, 9]]
+    assert torch.vmap(lambda row: Fitted.apply(row, power=3, weight=row))(torch.ones(2, 2)).shape == (2, 2)
+    swapped = torch.autograd.grad(Scaled.apply(scale=x, x=weight.detach()).sum(), x)
+    assert swapped[0].tolist() == [1, 3]
+    for call in (lambda: Scaled.apply(x), lambda: Scaled.apply(x, c=1), lambda: Scaled.apply(x, weight, scale=x),
+                 lambda: Fitted.apply(x), lambda: Fitted.apply(x, weight, 2, 3)):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_a_gradient_that_is_no_tensor_is_refused():
+    class Number(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2
+    with pytest.raises(RuntimeError, match=r"expected Variable or None \(got int\)"):
+        Number.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+def test_the_batching_rule_of_a_function_is_asked_only_for_batches():
+    seen = []
+
+    class Cubed(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x ** 3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3 * ctx.saved_tensors[0] ** 2
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return tangent * 3 * ctx.saved_tensors[0] ** 2
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            seen.append(in_dims)
+            return Cubed.apply(x), in_dims[0]
+    x = torch.tensor([1.0, 2.0])
+    assert torch.func.hessian(lambda x: Cubed.apply(x).sum())(x).tolist() == [[6, 0], [0, 12]]
+    assert torch.func.jacfwd(Cubed.apply)(x).tolist() == [[3, 0], [0, 12]] and all(d != (None,) for d in seen)
+    assert torch.vmap(Cubed.apply)(x).tolist() == [1, 8] and seen[-1] == (0,)

@@ -26,6 +26,7 @@ from ..core.arrays import counted, is_inexact
 from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
+from ..core.op import recorded
 from ..core.registry import late
 from ..core.tensor import Tensor, mark_view, wrap
 from ..explain.callers import warn
@@ -253,6 +254,8 @@ class FunctionNode(MultiOutputNode):
         if got != want and not sums_to(got, want):
             raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {list(got)} "
                                f"but expected shape compatible with {list(want)}")
+        if got != want and create_graph:                   # arrays are summed by the engine
+            g = recorded.sum_to(g, shape=want)
         return fitted(g if create_graph else g.array, self.taken[i])
 
     def release(self):

@@ -64,7 +64,10 @@ def by_own_rule(cls, F, args):
     in_dims = tree_map(lambda x: 0 if is_mapped(x) else None, args)
     around, grad_mode.batches = grad_mode.batches, tuple([b for b in grad_mode.batches if b in chain(F.inner)])
     try:
-        found = cls.vmap(VmapInfo(F.size, F.randomness), in_dims, *tree_map(below, args))
+        if any([d == 0 for d in tree_leaves(in_dims)]):
+            found = cls.vmap(VmapInfo(F.size, F.randomness), in_dims, *tree_map(below, args))
+        else:                                              # nothing is mapped: the rule is not asked
+            found = cls.apply(*tree_map(below, args)), None
     finally:
         grad_mode.batches = around
     if not isinstance(found, tuple) or len(found) != 2:
