@@ -12,7 +12,7 @@ import sys
 import warnings
 from functools import partial
 
-from compiled_programs import DTYPES, World, differences, history, random_case
+from compiled_programs import World, differences, history, random_case, tolerance_of
 from program_search import command_line, search
 
 import minitorch as torch
@@ -48,10 +48,11 @@ def check(case, compiled=False, device="sim"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         here, there = history(Beside(case, False, "cpu")), history(Beside(case, compiled, device))
-    halves = case.dtype == "bfloat16" or "autocast" in case.modes or any(s[0] == "in_16_bits" for s in case.steps)
-    cast = any(s[0] == "cast" for s in case.steps)
-    tolerance = tuple(5 * t for t in DTYPES["bfloat16" if halves else "float32" if cast else case.dtype])
+    tolerance = tuple(5 * t for t in tolerance_of(case))
+    keeps_result = any(name == "attention" for name, *_ in case.steps)
     for (what, a), (same, b) in zip(here, there):
+        if keeps_result and what == same and what.endswith("backward") and (a, b) == ("none", "RuntimeError"):
+            return                                         # a device keeps attention's result, as PyTorch does
         assert what == same, f"{what}: {a}\non {device}: {same}: {b}\n{case}"
         if "random" not in what:
             found = differences(a, b, tolerance, {"strides"})

@@ -501,4 +501,3 @@ def test_files_and_versions_under_the_alias(tmp_path, capsys):
     from test_command_line import python
     (tmp_path / "program.py").write_text(PROGRAM)
     assert python("-m", "minitorch", "program.py", cwd=Path(tmp_path)).strip() == "fine"
-    assert torch.__version__ == "0.1.0" or torch.__version__[0].isdigit()

@@ -13,7 +13,7 @@ from collections import Counter
 from functools import partial
 
 import numpy as np
-from compiled_programs import STATEMENTS, Case, World, floating, random_case
+from compiled_programs import ROUGH, STATEMENTS, Case, World, floating, random_case
 from program_search import command_line, search
 
 import minitorch as torch
@@ -28,7 +28,6 @@ OUTSIDE = {"buffer_written", "buffer_decays", "weight_stepped", "gradient_inside
 # So do they where a tangent that is 0 meets the NaN of the mean of nothing.
 ONE_WAY = {"under_no_grad", "without_recording", "root", "data", "nonzero"}
 LAYOUTS = {"strided", "strided_"}                          # which a batch may have another of
-ROUGH = {"cast", "constant", "full", "as_complex"}         # statements that make float32
 BATCH = 3
 
 

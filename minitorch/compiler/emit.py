@@ -30,6 +30,8 @@ BLOCK = 1 << 15            # elements in a block: a few float32 blocks fit into 
 class Source:
     """Writes the source of one program; ``text``, and in ``scope`` the objects that it names."""
 
+    offsets: dict = {}         # where arrays lie in an arena: the names of these are global
+
     def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None):
         self.backend, self.tensor_names = backend, tensor_names or {}
         self.on_cpu = backend.xp is np
@@ -206,7 +208,8 @@ class Source:
             return [f"{self.spell(i.args[0])}[{self.index(i.args[1])}] = {self.spell(i.args[2])}"]
         if not i.results:
             target = i.kwargs.get("out")
-            if i.name in INFIX and target is not None and i.args[0] is target and len(i.kwargs) == 1:
+            if i.name in INFIX and target is not None and i.args[0] is target and len(i.kwargs) == 1 and (
+                    target not in self.offsets):           # ``b += x`` would make the global name a local one
                 return [f"{self.spell(target)} {INFIX[i.name]}= {self.spell(self.scalar_operands(i)[1])}"]
             return [self.expression(i)]
         target = self.targets(i)
@@ -266,9 +269,7 @@ class Source:
             lines.append(f"{self.name_of(v)} = {made}")
         for i in group.instructions:
             for v in i.operands():
-                if v.shape == group.shape and v not in local and v not in group.made:
-                    local[v] = f"{self.name_of(v)}[s]"
-                elif v.shape[:1] == group.shape[:1] and len(v.shape) == len(group.shape) and v not in group.made:
+                if v.shape[:1] == group.shape[:1] and len(v.shape) == len(group.shape) and v not in group.made:
                     local[v] = f"{self.name_of(v)}[s]"
         remark = f"# {len(group.instructions)} elementwise steps in blocks that stay in the cache"
         lines += [f"for i in range(0, {rows}, {height}):    {remark}", f"    s = slice(i, i + {height})"]

@@ -344,11 +344,18 @@ class Tracing(NodeHook):
     # -- what node hooks and observers of steps are told -----------------------------------------------------
     def run(self, node, pull):
         """A step of a backward pass."""
-        if node.backend.backend is self.base:
+        outside = node.backend
+        if outside.backend is self.base:
             self.recorder.give_up("a backward pass goes on through a graph that was recorded outside")
         if has_hooks(node) or any(has_hooks(p) for p in node.parents if p is not None):
             self.recorder.give_up("a backward pass runs hooks")
-        return pull()
+        if outside.backend is not self.base or self.base.on_host:
+            return pull()
+        node.backend = self.tracer if outside is self.base else self.tracer.fp32
+        try:                                               # kernels of a device take no arrays of a trace
+            return pull()
+        finally:
+            node.backend = outside
 
     def backward(self, run):
         """A backward pass is a phase of its own."""

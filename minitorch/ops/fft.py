@@ -8,6 +8,8 @@ is its transpose: the transform in the other direction, with the same factor in 
 "backward" to the inverse (the default), "forward" to the transform, "ortho" its root to both.
 """
 
+import math
+
 from ..core import dtypes
 from ..core.device import device as Device
 from ..core.errors import checked_dim
@@ -24,7 +26,7 @@ SWAPPED = {None: "forward", "backward": "forward", "forward": "backward", "ortho
 
 
 # ---- the op definitions ------------------------------------------------------------------------------------
-@op(namespace=None, complex="conjugate", node_name="FftC2CBackward0",
+@op(namespace=None, layout="contiguous", complex="conjugate", node_name="FftC2CBackward0",
     sample=lambda d: ([d.complex((2, 3, 4))], dict(dims=d.choice([(2,), (0, 1)]), inverse=d.bool(),
                                                    norm=d.choice(NORMS))),
     input=lambda F, g, dims, norm, inverse: F.fft_complex(g, dims=dims, norm=SWAPPED[norm], inverse=not inverse))
@@ -34,7 +36,7 @@ def fft_complex(F, input, *, dims, norm, inverse):
     return transform(input, None, dims, norm).astype(input.dtype, copy=False)
 
 
-@op(namespace=None, complex="conjugate", node_name="FftR2CBackward0",
+@op(namespace=None, layout="contiguous", complex="conjugate", node_name="FftR2CBackward0",
     sample=lambda d: ([d.array((2, 3, 4))], dict(dims=d.choice([(2,), (0, 1)]), norm=d.choice(NORMS))),
     input=lambda F, g, dims, norm, input_shape: from_half(F, g, dims, norm, input_shape))
 def fft_half(F, input, *, dims, norm):
@@ -51,7 +53,7 @@ def from_half(F, g, dims, norm, shape):
     return F.real(F.fft_complex(padded, dims=dims, norm=SWAPPED[norm], inverse=True))
 
 
-@op(namespace=None, complex="conjugate", node_name="FftC2RBackward0",
+@op(namespace=None, layout="contiguous", complex="conjugate", node_name="FftC2RBackward0",
     sample=lambda d: half_sample(d),
     input=lambda F, g, dims, norm, n: to_half(F, g, dims, norm, n))
 def fft_real(F, input, *, dims, n, norm):
@@ -215,8 +217,14 @@ for _end in ("2", "n"):
 def frequencies(name, doc):
     def call(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
         dtype = dtypes.get_default_dtype() if dtype is None else dtype
-        host = empty(0, device="cpu").backend
-        array = getattr(host.xp.fft, name)(n.__index__(), d).astype(dtypes.as_np(dtype))
+        if dtype.category < dtypes.FLOATING:
+            raise RuntimeError(f"{name} requires a floating point or complex dtype, got {dtype}")
+        n, make = n.__index__(), getattr(empty(0, device="cpu").backend.xp.fft, name)
+        if n and d:
+            array = make(n, d)
+        else:                                              # infinite, and 0 * inf at 0, as in PyTorch
+            array = make(n or 1, 1.0)[:n if name == "fftfreq" else None] * math.inf
+        array = array.astype(dtypes.as_np(dtype))
         return placed(array, out, Device("cpu") if device is None else device, requires_grad)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc + " For `n` samples, `d` apart."

@@ -7,7 +7,7 @@ from ..core.inplace import check_can_hold, check_is_no_leaf
 from ..core.tensor import Tensor
 from ..explain.callers import warn
 from .layouts import empty, own_order
-from .shapes.memory import require_no_overlap
+from .shapes.memory import extent, require_apart, require_no_overlap, shared_memory
 
 __all__ = ["resize_to", "write", "write_out"]
 
@@ -54,11 +54,9 @@ def check_memory(target, inputs, overlap=True):
     """RuntimeError if an `out` overlaps itself or an input; with `overlap` it may be all of an input's memory."""
     require_no_overlap(target.array)
     for x in inputs:
-        same = overlap and x.data_ptr() == target.data_ptr() and x.array.strides == target.array.strides
-        if not same and (x is target or target.backend.xp.may_share_memory(x.array, target.array)):
-            raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor "
-                               "refer to a single memory location. Please clone() the tensor before performing the "
-                               "operation.")
+        if not overlap and (x is target or (place := extent(x.array)) and place == extent(target.array)):
+            raise shared_memory()
+        require_apart(target.array, x)
 
 
 def write(target, array, writer):

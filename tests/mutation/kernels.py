@@ -35,7 +35,8 @@ SEED, LINES_EACH = 17, 45
 TESTS = {
     "async.cuh": "matmul long_rows", "attention.cu": "attention attention_dropout", "attention_mma.cuh": "attention",
     "attention_rows.cuh": "attention", "attention_simt.cuh": "attention",
-    "attention_softmax.cuh": "attention attention_dropout attention_hopper", "channels.cu": "normalise row_barriers",
+    "attention_softmax.cuh": "attention attention_dropout attention_hopper",
+    "attention_wgmma.cuh": "attention_hopper attention_hopper_backward", "channels.cu": "normalise row_barriers",
     "cluster.cuh": "cluster_rows", "combine.cu": "matmul convolve plans", "common.cuh": "elementwise reduce matmul",
     "convolve.cu": "convolve shapes", "convolve_hopper.cu": "convolve_hopper", "convolve_mma.cu": "convolve",
     "copy.cu": "copy barriers tiles", "cross_entropy.cu": "softmax", "cumulative.cu": "cumulative row_barriers sweeps",

@@ -206,6 +206,136 @@ nn.Sequential(nn.Linear({n}, 4), nn.ReLU(inplace=True), nn.BatchNorm1d(4, moment
 nn.utils.parametrizations.spectral_norm(nn.Linear({n}, 3))
 nn.Sequential(nn.Linear({n}, 2), nn.PReLU(), nn.Softmax(-1))"""
 
+PIECES = """{x} += {y} | {x} -= {x}.detach().mean() | {x} *= {n} | {x} /= 2 | {x} **= 2 | {x} //= 2 | {x}[{i}] -= {n}
+{x}[{i}] /= 2 | {x}[{x} < 0] *= 2 | {x}[[0, -1]] += 1 | {x}[[0, -1]] = {x}[[-1, 0]] | {x}[..., 0] = {x}[..., -1]
+{x}[1:] = {x}[:-1].clone() | for p in {x}.unbind({a}): p.mul_(2) | {x}.chunk(2, {a})[-1].add_(1)
+{x}.split(1, {a})[0].zero_() | {x}.hsplit(1)[0].exp_() | {z}, c = {x}.chunk(2, {a}); {z}.mul_(c)
+{x}.split([1, {rest}], {a})[1].sub_({n}) | {x}[{i}][...] = {n} | torch.add({x}, {y}, out={x}.detach())
+torch.sin({x}.detach(), out={x}.data) | torch.mul({x}.detach()[:1], 2, out={x}.data[-1:])
+{x}.index_put_((torch.tensor([0, 0]),), {x}[:1].detach().clone(), accumulate=True) | {x}.fill_diagonal_({n})
+{x}.masked_scatter_({x} > 0, torch.arange(300.).to({x}.dtype)) | {x}.diagonal().add_(1) | {x}.T[0] = {n}
+{x}.scatter_(0, torch.zeros_like({x}).long(), {x}.detach().clone())
+{x}.index_copy_({a}, torch.tensor([0]), {x}.narrow({a}, 0, 1) * 2)
+{x}.scatter_add_({a}, torch.zeros_like({x}).long(), {x}.clone())
+{x}.put_(torch.tensor([0, -1]), {x}.view(-1)[:2].clone())
+{x}.scatter_reduce_({a}, torch.zeros_like({x}).long(), {x}.clone(), '{r}', include_self={truth}) | {x}.tril_()
+{x}.addcmul_({x}, {y}) | {x}.index_reduce_({a}, torch.tensor([0]), {x}.narrow({a}, 0, 1).clone(), '{r}')
+{x}.index_fill_({a}, torch.tensor([-1]), {n}) | {x}.view(-1)[::2] = {x}.reshape(-1)[::2].flip(0)
+{x}.as_strided((1,), (1,), 1).fill_({n}) | {x}.masked_fill_({x} < 0, {n}) | {x}.unfold({a}, {two}, {two}).mul_(2)
+{x}[torch.arange({x}.shape[0]) % 2 == 0] = {n} | {x}.squeeze().add_(1) | {x}.copy_({y})
+{x}.expand(2, *{x}.shape)[1].add_(1) | {x}.view(-1, 1)[0] += {x}.sum() | {x}.movedim(0, -1)[..., 0].neg_()
+{x}[0], {x}[-1] = 1, 2"""
+TYPES = """{x} + 1 | {x} * 2.5 | {x} + torch.tensor(2) | {x} * torch.tensor(2.5)
+{x} - torch.tensor(2.5, dtype=torch.float64) | {x} + torch.tensor([2]) | {x} * torch.tensor([0.5], dtype=torch.float64)
+{x} // 2 | {x} % 3 | 7 % {x} | {x} ** 0.5 | {x} ** -1 | 2 ** {x} | 1 / {x} | torch.where({x} > 0, {x}, 0)
+torch.where({x} > 0, 1., {x}) | torch.where({x} > 0, 1, 2) | {x}.long() | {x}.int() | {x}.bool() | {x}.bool().sum({a})
+~({x} > 0) | ({x} > 0) & ({y} > 0) | ({x} > 0) * {x} | {x}.long() + {y} | {x}.int() / 2 | {x}.long() ** 2
+{x}.bool() + 1 | {x}.long().sum({a}) | {x}.long().float().mean() | {x}.bfloat16() + {y} | {x}.half() * {y}
+{x}.half() + {x}.bfloat16() | {x}.bfloat16() * 0.1 | {x}.long() * 0.5 | {x}.bfloat16() @ {x}.bfloat16().mT
+{x}.clamp(min=torch.tensor(0.25)) | {x}.clamp({n}, {y}) | torch.tensor({n}) + {x} | {x}.long() << 1 | {x}.long() % -2
+{x}.long() // -2 | {x}.fmod(2) | {x}.remainder({y}) | {x}.float_power(2) | {x}.true_divide({n})
+torch.div({x}, {y}, rounding_mode='floor') | torch.div({x}, 2, rounding_mode='trunc') | {x}.sign() | {x}.round()
+{x}.trunc() | {x}.frac() | {x}.floor() | {x}.isfinite() | {x}.eq({n}) | {x}.copysign(-1) | {x}.logical_and({y})
+{x}.bool() | {x}.abs() ** {y} | torch.full(({two},), {n}) * {x} | torch.arange(3) + {x}.sum()
+{x}.sum(dtype=torch.float64) | torch.promote_types({x}.dtype, torch.long) and {x}
+torch.ones(2, 1, 1, dtype=torch.long) * {x} | {x}.new_tensor([{n}]) | {x}.new_full((2,), 3) | torch.as_tensor({x})
+torch.rsub({x}, {n})"""
+COMPLEX = """torch.complex({x}.float(), {x}.float()) | {x} * 1j | ({x} * 1j).real | ({x} + 2j).abs()
+({x} * (1 + 2j)).imag | torch.fft.fft({x}) | torch.fft.rfft({x}).abs() | torch.fft.irfft({x}, 4)
+torch.polar({x}.float().abs(), {x}.float()) | torch.view_as_real({x}.to(torch.complex64)) | ({x} + 1j).angle()
+torch.fft.fft({x}).conj() * {y} | ({x} + 1j) @ ({x} - 1j).mT | ({x} * 1j).exp().imag | torch.fft.ifft({x} + 0j).real
+torch.view_as_complex({x}.float()[..., :2].contiguous()) | ({x} * 1j).sum({a}) | ({x} + 1j).reciprocal().real
+torch.fft.fft2({x}).abs() | ({x} - 1j).mul({y}).abs() | torch.fft.fftshift({x}, {a}) | ({x} + 1j).prod({a}).real
+({x} + 1j).mH | ({x} + 1j).conj().imag | {x}.conj() | ({x} + 1j).mean() | ({x} + 1j).cumsum({a}).real
+torch.fft.hfft({x} + 1j, 4) | ({x} + 1j).norm() | ({x} + 1j).sqrt() | ({x} + 2j).log().real"""
+LINALG = """torch.linalg.norm({x}) | torch.linalg.vector_norm({x}, {ord}, {a}) | torch.linalg.matrix_norm({x})
+torch.linalg.det({s}) | torch.linalg.inv({s}) | torch.linalg.solve({s}, {x}) | torch.linalg.solve({s}, {x}[..., :, :1])
+torch.linalg.svdvals({x}) | torch.linalg.qr({s})[1].abs() | torch.linalg.eigvalsh({s}) | torch.linalg.eigh({s})[0]
+torch.linalg.cholesky({s}) | torch.linalg.pinv({s}) | torch.linalg.matrix_power({s}, 2) | torch.linalg.slogdet({s})[1]
+torch.linalg.multi_dot([{s}, {s}, {s}]) | torch.linalg.matrix_exp({s} / 9) | torch.linalg.vecdot({x}, {x})
+torch.linalg.lstsq({s}, {x})[0] | torch.linalg.cond({s}) | torch.linalg.matrix_norm({x}, 1)
+torch.linalg.cross({x}[..., :3], {x}[..., :3] + 1) | torch.linalg.solve_triangular({s}.tril(), {x}, upper=False)
+torch.cholesky_solve({x}, torch.linalg.cholesky({s})) | torch.linalg.lu_factor({s})[0] | torch.trace({s})
+torch.kron({x}, {x}) | torch.cov({x}) | torch.logdet({s}) | torch.einsum('ij,kj->ik', {x}, {x})
+torch.einsum('ii', {s}) | torch.einsum('ij->j', {x}) | torch.einsum('ij,ij->', {x}, {x})
+torch.einsum('i...,j...->ij...', {x}, {x}) | torch.einsum('...ij,...jk,...kl->...il', {s}, {s}, {x}) | {x}.norm(3, {a})
+{x}.renorm(2, 0, 1.) | torch.linalg.vander({x}) | torch.addmm({s}, {x}, {x}.mT, beta=0.5)
+torch.addmv({x}[:, 0], {x}, {x}[0]) | {x}.norm(float('inf'), {a}) | torch.chain_matmul({x}, {x}.mT, {x})
+{x}.norm('fro', (0, 1)) | torch.trapezoid({x}, dim={a}) | torch.linalg.vector_norm({x}, {ord})
+{x}.dist({x} * 2, {ord})"""
+ORDERS = """{x}.cumsum({a}) | {x}.cumprod({a}) | {x}.cummax({a})[1] | {x}.cummin({a})[0] | {x}.diff(dim={a})
+{x}.sort({a}, descending=True)[0] | {x}.argsort(dim={a}, stable=True) | {x}.logcumsumexp({a})
+torch.cumulative_trapezoid({x}, dim={a}) | {x}.unique() | {x}.nonzero() | torch.argwhere({x} > 0)
+{x}.topk(1, {a}, largest=False)[0] | torch.searchsorted(torch.tensor([-1., 0., 1.]), {x})
+{x}.take_along_dim({x}.argsort(dim={a}, stable=True), {a}) | torch.histc({x}, 4, -2, 2) | {x}.msort() | {x}.tile(2)
+{x}.rot90() | {x}.fliplr() | torch.block_diag({x}, {x}) | torch.cartesian_prod({x}.flatten()[:2], {x}.flatten()[:2])
+torch.combinations({x}.flatten()[:3]) | {x}.flip({a}) | torch.std_mean({x}, {a})[1]
+torch.var_mean({x}, {a}, correction=0)[0] | {x}.nanmean({a}) | {x}.nanmedian() | {x}.std({a}, unbiased=False)
+{x}.var(correction=2) | {x}.cumsum({a})[-1] | {x}.sum(()) | {x}.sum((0, -1)) | {x}.amax((0,), keepdim=True)
+{x}.mean(({a},), dtype=torch.float64) | {x}.logsumexp((0, -1)) | {x}.prod() | {x}.argmin() | {x}.max({a}, True)[1]
+torch.isin({x}, torch.tensor([0., 1.]).to({x}.dtype)) | {x}.roll((1, 1), (0, -1)) | torch.vstack([{x}, {x}])
+torch.column_stack([{x}, {x}]) | {x}.gather({a}, {x}.argsort(dim={a}, stable=True)) | {x}.take(torch.tensor([0, -1]))
+{x}.put(torch.tensor([0]), {x}.flatten()[:1] * 2)
+{x}.index_add({a}, torch.tensor([0, 0]), {x}.narrow({a}, 0, 1).repeat_interleave(2, {a}), alpha=0.5)
+{x}.scatter_reduce({a}, torch.zeros_like({x}).long(), {x}, '{r}', include_self={truth})
+{x}.index_reduce({a}, torch.tensor([0]), {x}.narrow({a}, 0, 1), '{r}') | torch.erfinv({x}.tanh())
+{x}.masked_scatter({x} > 0, {x} * 2) | {x}.diagonal_scatter({x}.diagonal() * 2)
+{x}.select_scatter({x}.select({a}, 0) * 2, {a}, -1) | {x}.slice_scatter({x}[:1] * 2, 0, 0, 1) | {x}.sinc()
+{x}.lgamma() | {x}.abs().digamma() | {x}.sigmoid().logit() | torch.special.entr({x}.abs()) | torch.special.log_ndtr({x})
+{x}.acosh() | {x}.atanh() | torch.special.i0e({x}) | {x}.tan() | {x}.asin() | {x}.log10() | {x}.log2() | {x}.ldexp({x})
+{x}.sgn() | torch.special.expit({x}) | {x}.mvlgamma(1) | {x}.cosh() | torch.special.erfcx({x}) | {x}.nextafter({x})
+{x}.positive()"""
+LOSSES = """F.cross_entropy({x}, {c}, weight={u}, reduction='{red}', label_smoothing=0.1)
+F.cross_entropy({x}, {c}, ignore_index=0, reduction='{red}') | F.cross_entropy({x}, {x}.detach().softmax(1), weight={u})
+F.nll_loss({x}, {c}, {u}, reduction='{red}')
+F.binary_cross_entropy_with_logits({x}, {x}.detach().sigmoid(), {u}, pos_weight={u}, reduction='{red}')
+F.mse_loss({x}, {x} * 2, reduction='{red}')
+F.binary_cross_entropy({x}.sigmoid(), {x}.detach().sigmoid(), {u}, reduction='{red}')
+F.l1_loss({x}, {x}.detach() + 1, reduction='{red}')
+F.kl_div({x}, {x}.detach(), log_target=True, reduction='batchmean')
+F.smooth_l1_loss({x}, {x} * 0.5, reduction='{red}', beta=0.3)
+F.huber_loss({x}, {x} * 0.5, reduction='{red}', delta=0.5)
+F.poisson_nll_loss({x}, {x}.detach().abs(), full=True, reduction='{red}')
+F.cosine_embedding_loss({x}, {x}.roll(1), torch.ones({x}.shape[0]), reduction='{red}')
+F.margin_ranking_loss({x}, {x}.roll(1), {x}.detach().sign(), 0.1, reduction='{red}')
+F.soft_margin_loss({x}, {x}.detach().sign(), reduction='{red}')
+F.triplet_margin_loss({x}, {x}.roll(1), {x}.flip(0), reduction='{red}', swap={truth})
+F.hinge_embedding_loss({x}, {x}.detach().sign(), reduction='{red}')
+F.multi_margin_loss({x}, {c}, weight={u}, reduction='{red}')
+F.multilabel_soft_margin_loss({x}, {x}.detach().sigmoid(), {u}, reduction='{red}')
+F.gaussian_nll_loss({x}, {x}.detach() + 1, {x}.abs() + 0.1, full=True, reduction='{red}')
+F.multilabel_margin_loss({x}, {x}.detach().argsort(dim=-1, stable=True) - 1, reduction='{red}')
+F.batch_norm({x}, None, None, {u}, {u}, training=True) | F.batch_norm({x}, {u}, {u} + 1)
+F.batch_norm({x}, {u}.clone(), {u}.clone(), training=True, momentum=0.3)
+nn.BatchNorm1d({last}).to({x}.dtype).eval()({x})
+nn.BatchNorm1d({last}, affine=False, track_running_stats=False).eval()({x}) | F.layer_norm({x}, ({last},), {u})
+F.layer_norm({x}, ({last},), {u}, {u}, 1e-3) | F.rms_norm({x}, ({last},), {u}, 1e-3)
+F.group_norm({x}, {last}, {u}, {u}) | F.instance_norm({x}[None], weight={x}.detach()[:, 0])
+nn.InstanceNorm1d({last}, affine=True).to({x}.dtype)({x}[None].mT) | F.normalize({x}, 1, 0)
+F.embedding({c}, {x}, padding_idx=0) | F.embedding_bag(({c})[None], {x}, mode='mean')
+F.bilinear({x}, {x}, torch.ones(2, {last}, {last}).to({x}.dtype)) | F.one_hot({c}, 4)
+F.gumbel_softmax({x}, hard={truth}) | F.pairwise_distance({x}, {x} + 1) | torch.pdist({x}) | F.softmin({x}, 0)
+F.mish({x}) | F.celu({x}) | F.selu({x}) | F.logsigmoid({x}) | F.threshold({x}, 0.1, 0.5) | F.rrelu({x})
+F.hardswish({x}) | F.hardsigmoid({x}) | F.tanhshrink({x}) | F.softsign({x}) | F.softshrink({x})
+F.alpha_dropout({x}, 0.3, True) | F.relu6({x}) | F.hardshrink({x}) | F.softmax({x}, 0, dtype=torch.float64)"""
+HOOKED = """{x}.register_hook(lambda g: None) | {x}.register_hook(lambda g: g.clamp(-1, 1))
+{l}.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(2)) | {x}.requires_grad_() | {x}.retain_grad()
+{l}.grad = torch.ones_like({l}) | {l}.grad = {l}.grad.clone() | {l}.data = {l}.data * 2
+{l}.detach().add_(1) | {l}.detach()[0] = 2 | with torch.no_grad(): {l}.sub_({l}.grad) | with torch.no_grad(): {l}[0] = 0
+with torch.no_grad(): {x}.copy_({x} * 2) | {x}.backward(torch.ones_like({x}), retain_graph=True)
+{x}.mean().backward(retain_graph=True, inputs=[{l}])
+torch.autograd.backward([{x}.sum(), ({x} * 2).sum()], retain_graph=True)
+{z} = torch.autograd.grad({x}, {l}, torch.ones_like({x}), retain_graph=True)[0] | {z} = {x}.detach().requires_grad_()
+{z} = torch.autograd.grad({x}.sum(), [{l}], create_graph=True)[0].square().sum() | {z} = {l}.clone().requires_grad_()
+{z} = {x}.clone().detach() | {z} = nn.Parameter({x}.detach())
+{z} = {x}.new_empty({x}.shape).copy_({x}) | {z} = torch.zeros({x}.shape, dtype={x}.dtype); {z}[...] = {x}
+{z} = torch.empty_like({x}); {z}[:1] = {x}[:1]; {z}[1:] = 2 | {z} = {x} if {x}.sum() > 0 else -{x}
+nn.utils.clip_grad_value_([{l}], 0.1) | {z} = nn.utils.parameters_to_vector([{l}, {l}]) | nn.init.constant_({l}, 0.5)
+nn.init.ones_({x}.data) | {z} = torch.autograd.functional.jvp(torch.sin, {x}, {x})[1] | {z} = {x}.grad
+{z} = torch.func.vmap(lambda v: v * v.sum())({x}) | {z} = torch.func.jacrev(lambda v: v.sin())({x}.flatten()[:3])
+{z} = torch.func.hessian(lambda v: v.pow(3).sum())({x}.flatten()[:3])
+{z} = torch.func.jvp(torch.exp, ({x},), ({x},))[1]"""
+
 
 def choose(rng, templates, **names):
     """One of the calls that a text lists, with its names filled in."""
@@ -334,8 +464,60 @@ def training(d):
         d.add(f"{d.new()} = copy.deepcopy({m})({x})", within=False)
 
 
-STEPS = (image, wrapped, training, view, unary, binary, reduction, write, product, joining, layer, graph, leaf)
-WEIGHTS = (2, 2, 1, 5, 3, 5, 2, 6, 1, 2, 2, 2, 1)
+def piece(d):
+    """Augmented assignments and writes into parts: by masks, lists, chunks, diagonals, indices that add up."""
+    x, rng = d.tensor(), d.rng
+    t, a = d.scope[x], dim_of(d, x)
+    size = t.shape[a] if t.dim() else 1
+    d.add(choose(rng, PIECES, x=x, y=operand(d, x), n=scalar(rng), i=index(d, x), a=a, z=d.new(), two=min(2, size),
+                 rest=max(0, size - 1), r=rng.choice(["sum", "prod", "mean", "amax", "amin"]),
+                 truth=rng.choice([True, False])))
+
+
+def typed(d):
+    """Types that meet: numbers, tensors without dimensions, integers, bools, floats of 16 bits; complex numbers."""
+    x = d.tensor()
+    lines = TYPES if d.rng.random() < 0.7 or not is_float(d.scope[x]) else COMPLEX
+    d.add(f"{d.new()} = {choose(d.rng, lines, x=x, y=operand(d, x), n=scalar(d.rng), a=dim_of(d, x), two=2)}")
+
+
+def algebra(d):
+    """Linear algebra, of matrices that are well-conditioned where they must be."""
+    x = d.tensor(lambda t: t.dim() >= 2 and is_float(t))
+    if x:
+        square = f"({x} @ {x}.mT + {d.scope[x].shape[-2]} * torch.eye({d.scope[x].shape[-2]}).to({x}.dtype))"
+        d.add(f"{d.new()} = " + choose(d.rng, LINALG, x=x, s=square, a=dim_of(d, x), ord=d.rng.choice(
+            ["0", "1", "2", "3", "-1", "float('inf')", "0.5"])))
+
+
+def ordered(d):
+    x = d.tensor()
+    d.add(f"{d.new()} = " + choose(d.rng, ORDERS, x=x, a=dim_of(d, x), truth=d.rng.choice([True, False]),
+                                   r=d.rng.choice(["sum", "prod", "mean", "amax", "amin"])))
+
+
+def loss(d):
+    """Losses with weights and reductions, norms in training and evaluation."""
+    x = d.tensor(lambda t: t.dim() == 2 and is_float(t))
+    if x:
+        n, last = d.scope[x].shape
+        d.add(f"{d.new()} = " + choose(
+            d.rng, LOSSES, x=x, last=last, c=f"torch.arange({n}) % {max(1, min(n, last))}",
+            u=f"torch.linspace(0.5, 1.5, {last}).to({x}.dtype)", red=d.rng.choice(["mean", "sum", "none"]),
+            truth=d.rng.choice([True, False])))
+
+
+def hooked(d):
+    """Hooks, gradients that are set, leaves that are written to, transforms."""
+    x = d.tensor(is_float)
+    if x:
+        leaf_name = d.tensor(lambda t: t.requires_grad and t.is_leaf) or x
+        d.add(choose(d.rng, HOOKED, x=x, l=leaf_name, z=d.new()))
+
+
+STEPS = (piece, typed, algebra, ordered, loss, hooked, image, wrapped, training, view, unary, binary, reduction, write,
+         product, joining, layer, graph, leaf)
+WEIGHTS = (4, 3, 1, 2, 1, 2, 2, 2, 1, 5, 3, 5, 2, 6, 1, 2, 2, 2, 1)
 
 
 def ending(d):

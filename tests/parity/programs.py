@@ -82,7 +82,7 @@ def is_unseen(lines, last):
     scope = scope_of(torch)
     try:
         for line in lines[:lines.index(last) + 1]:
-            run_line(line.replace(".data", ".detach()"), scope)
+            run_line(re.sub(r"\.data\b(?! =)", ".detach()", line), scope)
     except RuntimeError as error:
         return "modified by an inplace operation" in str(error)
     return False
@@ -96,6 +96,23 @@ def lie_differently(lines, last):
     tensors = [scope[name] for name in re.findall(r"\bt\d+\b", last.partition("=")[2]) if name in scope]
     orders = [sorted(range(t.ndim), key=lambda d: -t.stride(d)) for t in tensors if t.ndim > 1]
     return len(set(map(tuple, orders))) > 1 or any(t.ndim == 4 and 1 in t.shape for t in tensors)
+
+
+def is_of_integers(lines, last):
+    """Whether PyTorch says of a tensor of integers or bools that it requires gradients."""
+    scope = scope_of(torch)
+    for line in lines[:lines.index(last) + 1]:
+        run_line(line, scope)
+    return any(torch.is_tensor(t) and t.requires_grad and not t.is_floating_point() and not t.is_complex()
+               for t in scope.values())
+
+
+def has_equals(lines, last):
+    """Whether a tensor has equal elements, so that it is open which of them is the first in order."""
+    scope = scope_of(torch)
+    for line in lines[:lines.index(last)]:
+        run_line(line, scope)
+    return any(torch.is_tensor(t) and t.dtype != torch.bool and t.unique().numel() < t.numel() for t in scope.values())
 
 
 def is_meant(lines, line, words):
@@ -114,7 +131,12 @@ MEANT: list = [
      "(is being modified inplace. This view is the output of a function that returns multiple|"
      "(its base or another view of its base has been|is being) modified)",
      "views are kept up to date by their bases here, however they were made, those of unbind, split and chunk too"),
-    ("", "", r"^PyTorch raises RuntimeError: derivative for aten::floor_divide is not implemented", "it is zero"),
+    ("", "", r"^PyTorch raises RuntimeError: derivative for aten::floor_divide_? is not implemented", "it is zero"),
+    ("", r"%|remainder|backward", "^PyTorch raises RuntimeError: derivative for aten::remainder is not implemented",
+     "that of a number's remainder is the divisor's, too"),
+    ("", "clip_grad_value_", "^PyTorch raises RuntimeError: Expected !nested_tensorlist",
+     "no gradients, nothing to clip"),
+    ("", "", "requires_grad is True, got False", "integers require no gradients", is_of_integers),
     ("", "backward|grad",
      r"^PyTorch raises RuntimeError: one of the variables needed for gradient computation has been "
      "modified", "less is kept here, so that fewer writes overwrite a value that is needed"),
@@ -124,6 +146,10 @@ MEANT: list = [
     ("", "backward|grad", r"^minitorch raises RuntimeError: one of the variables .* saved by "
      "(group_no|layer_no|instance_no|linear|matmul|einsum|rnn)",
      "PyTorch keeps a contiguous copy of an input that is not contiguous"),
+    (r"\.data\b", "backward|grad", "values are",
+     "where PyTorch keeps the input, which was written to unseen, something else may be kept here", is_unseen),
+    (r"detach_\(", "backward|grad", "^PyTorch raises RuntimeError: Trying to use a saved tensor that has been detached",
+     "gradients flow as they did when the call was recorded"),
     (r"hardtanh|relu6|shrink|elu\(", "backward|grad", r"values are[\s\S]*nan",
      "piecewise functions pass nothing at NaN; PyTorch's own answer depends on the place in the tensor"),
     ("", r"mode\(|median\(|kthvalue\(", r"^t\d+: values are \[.*nan",
@@ -141,7 +167,7 @@ MEANT: list = [
      "a tensor may be written to its own elements, and all of it is read before an index is written"),
     ("unfold|as_strided", r"_\(|\] .?= ", r"^t\d+: values",
      "what windows share is computed once, or read before it is written"),
-    ("(transpose|permute).*requires_grad_", "backward", r"^t\d+.grad is None, got there",
+    ("(transpose|permute).*requires_grad_", "backward", r"^t\d+.grad(: values| is None, got there)",
      "PyTorch loses the gradient of a leaf that is a view, once a detached twin was written to"),
     ("", r"^with torch.no_grad\(\)", "requires_grad is True, got False",
      "a view made in no_grad requires no grad here"),
@@ -163,7 +189,16 @@ MEANT: list = [
     (r"register_hook[\s\S]*(_\(|\] .?= )", "backward|grad", r"grad: values",
      "a hook on a view sees its gradient from before a write in place"),
     (r"\.mT", "_\\(", r"shape is", "mT of a number is another tensor here"),
-    ("", r"einsum|tensordot", r"dtype is float32, got", "a sum over dimensions of size 1 is a product in autocast too"),
+    ("", r"\.mT", "leaf is", "the same"),
+    ("(float16|half)[\\s\\S]*j", "", "ComplexHalf|is complex32, got complex64|is float16, got float32",
+     "there are no complex numbers of 16 bits: those of 32 take their place"),
+    (r"var\(correction=", "backward|grad", r"values are \[.*inf", "a variance of too few has a slope of either sign"),
+    ("hessian", "backward|grad", r"values are \[.*nan", "of a NaN the third derivative of a cube is 6"),
+    ("topk|sort|median|mode|max|min|kthvalue", "backward|grad", r"grad: values are",
+     "of equal elements another is taken", has_equals),
+    ("fft", "as_strided", "values are", "results of Fourier transforms are contiguous"),
+    ("", r"einsum|tensordot", r"dtype is float(16|32), got",
+     "a sum over dimensions of size 1 is a product in autocast too"),
     ("", "", r"^t\d+: contiguous is",
      "where operands lie in different orders, or sizes of 1 leave it open, the result is contiguous, or "
      "lies as one of them", lie_differently),
@@ -171,6 +206,28 @@ MEANT: list = [
      "the same of what is computed on the way"),
     ("", r"\[.*torch\.tensor|\[\[", r": contiguous is", "elements that are picked out are contiguous"),
     (r"(float16|half)[\s\S]*expand", "", r": contiguous is", "16-bit floats that are repeated are made contiguous"),
+    ("", "linalg|cholesky", ": contiguous is", "factorisations lie in memory row by row"),
+    ("", "fft", ": contiguous is", "results of Fourier transforms are contiguous"),
+    ("", "stack|adaptive_[a-z]*_pool1d", ": contiguous is",
+     "of images with the channels last the results are contiguous"),
+    ("", "einsum", ": contiguous is", "the result of a chain lies as its last product"),
+    ("", r"= [\d.]+ \*\* ", ": contiguous is", "a power lies in memory as its exponent, whatever the base is"),
+    ("", "autocast.*pinv", "dtype is bfloat16, got float32", "one op, of float32"),
+    ("", "as_strided", "^minitorch raises RuntimeError: setStorage", "PyTorch's memory of a sum may be longer"),
+    ("", "fill_diagonal_", "^PyTorch raises RuntimeError: a view of a leaf", "no elements, nothing to write"),
+    ("True /", "backward", "^minitorch raises .* saved by div", "a quotient of a bool keeps the divisor"),
+    ("", r"out=.*detach\(\)\)", "values are", "an `out` of another size is given memory of its own"),
+    ("", "jacrev", "requires_grad is True, got False", "nothing to differentiate"),
+    ("", "", "^PyTorch raises (NotImplementedError|RuntimeError): .*(for|type:) '?(Half|BFloat16)",
+     "floats of 16 bits are computed in float32"),
+    (r"(norm|dist)\(.*\b0[,)]", "backward|grad", "Expected a proper Tensor but got None|is None, got there",
+     "the norm of order 0 has a gradient, zeros"),
+    (r"\[:0\]|narrow|select", "", "^minitorch raises .*(not implemented for 'Long'|Low precision dtypes)",
+     "refused without elements, too"),
+    ("include_self=False", "backward", "grad: values are", "what is left out has no part of it, equal or not"),
+    (r"cat[\s\S]*memory_format", r"_\(", r"^t\d+: values", "sizes of 1: a copy there, the tensor itself here"),
+    ("", "unique", "shape is", "rounding makes equal what differs in its last digit"),
+    ("float16|half", "state_dict", "values are", "optimizers compute in float32 for parameters of 16 bits"),
     ("", "memory_format", "leaf is True, got False", "an image of one channel is brought to channels_last by a copy",
      lie_differently),
     (r"(BatchNorm|weight_norm)[\s\S]*optim\.(Ada|NAdam|RAdam|Rprop|RMSprop)", "state_dict",

@@ -256,15 +256,22 @@ def integer_power(xp, base, exponent):
 
 def power_slope(F, input, exponent):
     """d/d input: ``exponent * input ** (exponent - 1)``, and 0 where the exponent is 0."""
+    exponent = plain_number(exponent)
     if exponent.__class__ in NUMBERS:
         return exponent * F.pow(input, exponent - 1) if exponent != 0 else F.zero(input)
     slope = exponent * F.pow(input, exponent - 1)
     return F.where(exponent == 0, 0.0, slope)
 
 
+def plain_number(x):
+    """A number that promotion has rounded to bfloat16, which is one of NumPy's, as Python's; all else as it is."""
+    return float(x) if x.__class__.__name__ == "bfloat16" else x
+
+
 def log_slope(F, input, exponent, out):
     """d/d exponent: ``out * log(input)``, and 0 where the input is 0 and the exponent is not negative."""
     is_complex = getattr(out, "array", out).dtype.kind == "c"
+    input = plain_number(input)
     if input.__class__ in NUMBERS and input != 0:
         return out * (cmath.log(input) if is_complex else math.log(input) if input > 0 else math.nan)
     wanted = (F.imag(exponent) == 0) & (F.real(exponent) >= 0) if is_complex else exponent >= 0

@@ -1,5 +1,7 @@
 """Op definitions: determinants, their signs and logarithms, of square matrices (..., n, n)."""
 
+import math
+
 from ... import return_types
 from ...core.errors import ArrayLinAlgError
 from ..define import composite, op
@@ -37,11 +39,13 @@ def cofactors(F, input):
             return xp.linalg.det(input)[..., None, None] * a.swapaxes(-1, -2)
     except ArrayLinAlgError:
         pass
-    u, s, v = xp.linalg.svd(input)
+    finite = xp.isfinite(input).all((-2, -1), keepdims=True)           # of other matrices there are none
+    u, s, v = xp.linalg.svd(xp.where(finite, input, 0))
     others = xp.repeat(s[..., None, :], s.shape[-1], -2)   # row i: all but the i-th, to be multiplied
     F.diagonal(others, offset=0, dim1=-2, dim2=-1)[...] = 1
     sign = xp.linalg.det(u) * xp.linalg.det(v)
-    return sign[..., None, None] * ((u.conj() * others.prod(-1)[..., None, :]) @ v.conj())
+    found = sign[..., None, None] * ((u.conj() * others.prod(-1)[..., None, :]) @ v.conj())
+    return xp.where(finite, found, math.nan)
 
 
 def cofactor_slope(F, g, A, out):

@@ -137,6 +137,8 @@ def contract_all(F, product, operands, equation):
     while len(arrays) > 1:
         i, j = (0, 1) if len(arrays) == 2 else next_pair(terms, [x.shape for x in arrays], output)
         b, in_b, a, in_a = arrays.pop(j), terms.pop(j), arrays.pop(i), terms.pop(i)
+        if not terms and next((c not in in_a for c in output if c not in in_a or c not in in_b), False):
+            a, in_a, b, in_b = b, in_b, a, in_a            # what leads in the result: its letters are in order then
         made, letters = contract_pair(F, product, a, in_a, b, in_b, output + "".join(terms))
         arrays.append(made)
         terms.append(letters)

@@ -412,8 +412,8 @@ def euclidean_dist(F, input, other, *, by_product):
 
 
 def weights(F, g, out):
-    """``g / out``, and 0 where the distance is 0."""
-    return g / F.where(out == 0, float("inf"), out)
+    """``g / out``, and 0 where the distance is 0, whatever `g` is there."""
+    return F.masked_fill(g / out, out == 0, 0.0)
 
 
 def distance_slope(F, weight, x, y):

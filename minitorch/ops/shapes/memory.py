@@ -111,6 +111,12 @@ class TypedStorage(UntypedStorage):
 
 
 @method
+def _is_view(self):
+    """Whether this tensor was made as a view of another one, `_base`."""
+    return self._base is not None
+
+
+@method
 def stride(self, dim=None):
     """How many elements apart neighbours are in memory, along each dimension or along `dim`.
 
@@ -224,7 +230,13 @@ def agree(array, values):
 def is_same_memory(a, b):
     """Whether two arrays look at the same elements in the same order, so that copying one to the other does nothing."""
     return a is b or (may_overlap(a, b) and owner(a) is owner(b) and a.dtype == b.dtype and is_same_start(a, b) and (
-        a.shape == b.shape and a.strides == b.strides or steps(a) == steps(b)))
+        a.shape == b.shape and a.strides == b.strides or steps(a) == steps(b) and fits(a.shape, b.shape)))
+
+
+def fits(shape, other):
+    """Whether two shapes are the same but for leading dimensions of size 1."""
+    n = min(len(shape), len(other))
+    return shape[len(shape) - n:] == other[len(other) - n:]      # the rest is 1s, where the elements are the same
 
 
 def steps(array):
@@ -245,9 +257,13 @@ def require_apart(target, *sources):
             continue
         a, b = extent(target), extent(source)
         if a and b and a[0] < b[1] and b[0] < a[1] and (a != b or steps(source) != steps(target)):
-            raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor "
-                               "refer to a single memory location. Please clone() the tensor before performing the "
-                               "operation.")
+            raise shared_memory()
+
+
+def shared_memory():
+    """The error about an input in the memory that is written to."""
+    return RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                        "single memory location. Please clone() the tensor before performing the operation.")
 
 
 def extent(array):

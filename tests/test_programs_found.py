@@ -1,0 +1,106 @@
+"""What random programs beside PyTorch, and compiled ones beside eager ones, found: a test for each cause."""
+
+import math
+
+import pytest
+from compiled_programs import Case
+from device_programs import check
+from kernel_checks import DEVICE
+
+import minitorch as torch
+from minitorch.func import grad, hessian, jvp
+
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("power", [lambda x: x.pow(3), lambda x: x ** 0, lambda x: 2 ** x, lambda x: x ** -1.5,
+                                   lambda x: 3 ** x])
+def test_slopes_of_powers_of_16_bit_floats_have_slopes(power, dtype):
+    """A number beside bfloat16 is one of NumPy's, and no formula may take it for an array."""
+    x = torch.tensor([0.5, 1.5, 2.0])
+    wanted = jvp(grad(lambda v: power(v).sum()), (x,), (x,))
+    found = jvp(grad(lambda v: power(v).sum()), (x.to(dtype),), (x.to(dtype),))
+    assert all(torch.allclose(f.float(), w, 0.02, 0.02) and f.dtype == dtype for f, w in zip(found, wanted))
+    leaf = x.to(dtype).requires_grad_()
+    first, = torch.autograd.grad(power(leaf).sum(), leaf, create_graph=True)
+    second, = torch.autograd.grad((first * leaf.detach()).sum(), leaf, allow_unused=True, materialize_grads=True)
+    assert torch.allclose(second.float(), wanted[1], 0.02, 0.02)
+
+
+def test_out_may_lie_between_the_elements_of_an_input():
+    for x in (torch.arange(8.0).view(4, 2).t(), torch.arange(8.0, device=DEVICE).view(4, 2).t()):
+        torch.mul(x[:1], 2, out=x[1:])
+        assert x.tolist() == [[0, 2, 4, 6], [0, 4, 8, 12]] and x._version == 1
+        torch.cumsum(x[0], 0, out=x[1])
+        assert x[1].tolist() == [0, 2, 6, 12]
+    y = torch.arange(8.0)
+    for refused in (lambda: torch.mul(y[:4], 2, out=y[2:6]), lambda: torch.cat([y[:4], y[:4]], out=y),
+                    lambda: torch.gather(y, 0, torch.arange(8), out=y)):
+        with pytest.raises(RuntimeError, match="refer to a single memory location"):
+            refused()
+    assert torch.mul(y, 2, out=y).tolist() == [0, 2, 4, 6, 8, 10, 12, 14]
+
+
+def test_a_gradient_of_nothing_stays_0_whatever_comes_to_it():
+    x = torch.tensor([[1.0, 2.0], [1.0, 2.0], [3.0, 5.0]], requires_grad=True)
+    same = torch.cdist(x[:2], x[:2])
+    for g in (NAN, INF, 1.0):
+        assert torch.autograd.grad(same, x, torch.full((2, 2), g), retain_graph=True)[0].tolist() == [[0, 0]] * 3
+        assert torch.autograd.grad(x[:2].std(0), x, torch.full((2,), g))[0].tolist() == [[0, 0]] * 3
+    assert torch.autograd.grad(x.std(0)[0], x)[0].isfinite().all()
+
+
+def test_a_matrix_of_nan_has_a_gradient_of_nan_beside_others():
+    x = torch.stack([torch.full((3, 3), NAN), torch.eye(3), torch.diag(torch.tensor([2.0, 3.0, 0.0])),
+                     torch.full((3, 3), INF)]).requires_grad_()
+    torch.linalg.det(x).sum().backward()
+    assert x.grad[0].isnan().all() and x.grad[3].isnan().all() and torch.allclose(x.grad[1], torch.eye(3))
+    assert torch.allclose(x.grad[2], torch.diag(torch.tensor([0.0, 0.0, 6.0])), atol=1e-5)
+
+
+def test_a_tensor_is_written_to_itself_only_in_a_shape_that_fits():
+    x = torch.ones(4, 4, 3)
+    x[None] = x
+    x[...] = x[None]
+    with pytest.raises((RuntimeError, ValueError), match="broadcast"):
+        x[..., None] = x
+    assert x._version == 0 or x.eq(1).all()
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "fft2", "rfft2", "irfft2"])
+def test_fourier_transforms_can_be_viewed(name):
+    x = torch.arange(24.0).view(2, 4, 3).transpose(1, 2)
+    x = torch.complex(x, x) if name.startswith("ir") else x
+    assert getattr(torch.fft, name)(x).is_contiguous()
+    assert torch.equal(getattr(torch.fft, name)(x).view(-1), getattr(torch.fft, name)(x.contiguous()).view(-1))
+
+
+@pytest.mark.parametrize("equation", ["ij,jk,kl->il", "...ij,...jk,...kl->...il", "jk,ij->ik", "ca,bc->ba"])
+def test_sums_of_products_can_be_viewed(equation):
+    sizes = dict(zip("ijklabc", (3, 3, 3, 3, 2, 3, 4)))
+    torch.manual_seed(0)
+    operands = [torch.randn([sizes[c] for c in term.replace("...", "")]).double()
+                for term in equation.split("->")[0].split(",")]
+    out = torch.einsum(equation, *operands)
+    assert out.is_contiguous() and out.view(-1).numel() == out.numel()
+    if len(operands) == 2:
+        assert torch.allclose(out, operands[1] @ operands[0])
+
+
+def test_a_write_that_is_refused_has_written_nothing():
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    slopes = hessian(lambda v: v.pow(3).sum())(x)
+    before = slopes.tolist()
+    for write in (lambda: slopes.add_(1), lambda: slopes.diagonal().mul_(2), lambda: slopes[0].normal_()):
+        with pytest.raises(RuntimeError, match="clone"):
+            write()
+        assert slopes.tolist() == before
+
+
+def test_compiled_passes_of_a_device_go_on_outside():
+    """Kernels of the device meet what was recorded before the trace; and sums go on in the arena's memory."""
+    check(Case((("atan2", 0, 0, 2),), "bfloat16", ("expanded", "non-leaf"), modes=("grad",) * 2, results="all",
+               own_backward=True, seed=367), compiled=True, device=DEVICE)
+    check(Case((("scatter_reduce", 3, 10, 4), ("last", 6, 2, 5), ("scatter_reduce", 3, 8, 5)), modes=("grad",),
+               results="all", seed=268), compiled=True, device=DEVICE)
