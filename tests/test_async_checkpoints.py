@@ -18,7 +18,7 @@ def test_what_was_there_at_the_call_is_saved(tmp_path, ranks, monkeypatch):
     path, go_on, really = tmp_path / "saved", threading.Event(), checkpoint.saving.save
 
     def slowly(*args):
-        assert go_on.wait(20)
+        assert go_on.wait(90)
         really(*args)
     monkeypatch.setattr(checkpoint.saving, "save", slowly)
 
@@ -37,8 +37,10 @@ def test_what_was_there_at_the_call_is_saved(tmp_path, ranks, monkeypatch):
         assert not first.done() and not path.exists()
         second = checkpoint.async_save({"x": x}, storage_writer=checkpoint.FileSystemWriter(f"{path}2"),
                                        async_checkpointer_type=AsyncCheckpointerType.THREAD)
+        if ranks:
+            dist.barrier()                                 # all have seen that nothing is there
         go_on.set()
-        assert first.result(20) is None and second.result(20) is None and first.done()
+        assert first.result(90) is None and second.result(90) is None and first.done()
 
     def load(rank):
         state = {"x": torch.zeros(4, 3), "y": torch.zeros(5), "numbers": {"steps": [0, 0]}}
@@ -62,7 +64,7 @@ def test_what_goes_wrong_is_raised_by_the_result(tmp_path):
     def save(rank):
         return checkpoint.async_save({"x": torch.ones(2)}, checkpoint_id=tmp_path / "file" / "saved")
     with pytest.raises((FileExistsError, NotADirectoryError)):
-        save(0).result(20)
+        save(0).result(90)
     with pytest.raises(NotImplementedError, match="process of its own"):
         checkpoint.async_save({}, checkpoint_id=tmp_path, async_checkpointer_type=AsyncCheckpointerType.PROCESS)
     with pytest.raises(NotImplementedError, match="async_stager"):

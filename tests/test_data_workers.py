@@ -459,7 +459,8 @@ def test_a_worker_stuck_in_its_batch_is_ended():
 
 
 SCRIPT = """
-import os, signal, sys, time
+import os, signal, sys, time, warnings
+warnings.filterwarnings("ignore", "This DataLoader will create 2 worker processes")  # of a machine with one processor
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent that ignores it (nohup, some CI) bequeaths that
 import minitorch
 from minitorch.utils.data import DataLoader, Dataset

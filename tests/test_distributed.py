@@ -54,7 +54,7 @@ def same(found, expected):
 
 
 def ranks(case, program):
-    return threads.run(program, case[0], timeout=timedelta(seconds=20))
+    return threads.run(program, case[0], timeout=timedelta(seconds=90))
 
 
 NUMPY = {"SUM": np.add, "PRODUCT": np.multiply, "MIN": np.minimum, "MAX": np.maximum, "BAND": np.bitwise_and,

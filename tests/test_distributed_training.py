@@ -26,7 +26,7 @@ few = settings(max_examples=15, deadline=None, derandomize=True, suppress_health
 
 
 def run(program, size):
-    return threads.run(program, size, timeout=timedelta(seconds=20))
+    return threads.run(program, size, timeout=timedelta(seconds=90))
 
 
 def net(norm=None):

@@ -1,6 +1,7 @@
 """The toolchain for C: compiler and flags found, texts built once, damage noticed, BLAS checked, work in parts."""
 
 import os
+import shlex
 import stat
 
 import numpy as np
@@ -139,7 +140,7 @@ def test_flags_that_a_compiler_does_not_know_are_left_out(home, monkeypatch, tmp
     picky = tmp_path / "picky"
     picky.write_text(f"#!/bin/sh\nfor x in \"$@\"; do [ $x = -march=native ] && exit 1; done\nexec {command} \"$@\"\n")
     picky.chmod(0o755)
-    monkeypatch.setenv("CC", str(picky))
+    monkeypatch.setenv("CC", shlex.quote(str(picky)))
     (_, *flags), _ = toolchain.compiler()
     assert "-march=native" not in flags and "-ffp-contract=off" in flags
     assert doubled(np.ones(2, "f")).tolist() == [2, 2]
