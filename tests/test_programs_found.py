@@ -4,8 +4,10 @@ import math
 
 import pytest
 from compiled_programs import Case
+from compiled_programs import check as is_same_compiled
 from device_programs import check
 from kernel_checks import DEVICE
+from more_statements import MORE
 
 import minitorch as torch
 from minitorch.func import grad, hessian, jvp
@@ -138,3 +140,11 @@ def test_divergences_are_float32_in_mixed_precision(log_target):
         found = torch.nn.functional.kl_div(x, x if log_target else x.exp(), reduction="batchmean",
                                            log_target=log_target)
     assert found.dtype == torch.float32 and abs(found.item()) < 0.02
+
+
+@pytest.mark.parametrize("name", list(MORE)[::14])
+def test_more_statements(name):
+    """Some of those that only the searches draw: they run, and compiled they do the same."""
+    case = Case((("twice", 0, 0, 1), (name, 2, 1, 1), ("twice", 2, 0, 0)), needs_grad=(True, True), results="all",
+                modes=("grad",))
+    assert "eagerly" not in str(is_same_compiled(case).function.notes) or name in ("none_picked", "doubled_gradient")
