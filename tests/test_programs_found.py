@@ -148,3 +148,19 @@ def test_more_statements(name):
     case = Case((("twice", 0, 0, 1), (name, 2, 1, 1), ("twice", 2, 0, 0)), needs_grad=(True, True), results="all",
                 modes=("grad",))
     assert "eagerly" not in str(is_same_compiled(case).function.notes) or name in ("none_picked", "doubled_gradient")
+
+
+@pytest.mark.parametrize("make", [lambda leaf: leaf * 1, lambda leaf: leaf.expand(3, 4), lambda leaf: leaf])
+def test_hooks_that_a_compiled_function_puts_on_an_argument_see_its_whole_gradient(make):
+    """Also what comes from uses of the argument before the call."""
+    def hooked(x):
+        x.register_hook(lambda g: g * 2)
+        return x * 3
+    found = []
+    for function in (hooked, torch.compile(hooked)):
+        leaf = torch.ones(1, 4, requires_grad=True)
+        x = make(leaf)
+        before = x * x
+        (function(x).sum() + before.sum() + x.sum()).backward()
+        found.append(leaf.grad.tolist())
+    assert found[0] == found[1] == [[12.0 * x.shape[0]] * 4]
