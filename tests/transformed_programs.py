@@ -65,7 +65,7 @@ def attempt(function, *args):
     """The result, or the first words of a refusal; other errors are raised."""
     try:
         return function(*args), None
-    except (RuntimeError, ValueError, IndexError, KeyError, TypeError, NotImplementedError) as error:
+    except (RuntimeError, ValueError, LookupError, TypeError, ZeroDivisionError) as error:
         return None, f"{type(error).__name__}: {str(error)[:70]}"
 
 
