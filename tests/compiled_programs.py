@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
+from more_statements import MORE, floating, like
 from own_functions import Square
 from program_search import command_line, search
 
@@ -26,7 +27,10 @@ from minitorch.core.tensor import Tensor
 
 DTYPES = {"float32": (2e-5, 1e-5), "float64": (1e-9, 1e-10), "bfloat16": (3e-2, 5e-2)}
 LAYOUTS = ("plain", "transposed", "strided", "expanded", "offset", "non-leaf", "view of a non-leaf", "reversed")
-ROUGH = {"cast", "constant", "full", "as_complex", "arange"}          # statements that make float32 of any case
+# Statements that make float32 of any case, or what becomes that; and 16-bit floats.
+ROUGH = {"cast", "constant", "full", "as_complex", "arange", "complex_parts", "complex_product", "spectrum", "counted",
+         "as_bool", "integers", "where_numbers", "cumulative_maximum"}
+HALVES = {"in_16_bits", "as_half", "half_and_bfloat16"}
 RESULTS = ("last", "all", "dict", "nested", "with inputs", "one twice")
 MODES = ("grad", "grad", "grad", "no_grad", "inference", "autocast")
 
@@ -59,15 +63,6 @@ def statement(function):
 def several(**functions):
     """Statements of one line; those that cannot take a value leave the program as it is."""
     STATEMENTS.update(functions)
-
-
-def floating(x):
-    return x if x.is_floating_point() else x.to(torch.float32)
-
-
-def like(x, y):
-    """`y` in a shape that broadcasts to that of `x`."""
-    return floating(y).to(x.dtype).reshape(-1)[:1].reshape(()) if y.shape != x.shape else y.to(x.dtype)
 
 
 several(                                                   # views
@@ -355,6 +350,7 @@ def raises(w, x, y, k):
 
 
 NAMES = list(STATEMENTS)
+several(**MORE)
 
 
 class World:
@@ -498,7 +494,7 @@ def differences(a, b, tolerance, ignore=()):
 def tolerance_of(case):
     """Relative and absolute, for the coarsest type that takes part."""
     names = {name for name, *_ in case.steps}
-    halves = case.dtype == "bfloat16" or "autocast" in case.modes or "in_16_bits" in names
+    halves = case.dtype == "bfloat16" or "autocast" in case.modes or names & HALVES
     return DTYPES["bfloat16" if halves else "float32" if names & ROUGH else case.dtype]
 
 
@@ -520,9 +516,14 @@ def check(case):
     return world
 
 
-def random_case(rng):
+def any_case(rng):
+    """A case made of all statements."""
+    return random_case(rng, list(STATEMENTS))
+
+
+def random_case(rng, names=NAMES):
     """A case made of random choices; `rng` is a `random.Random`."""
-    steps = tuple((rng.choice(NAMES), rng.randrange(12), rng.randrange(12), rng.randrange(8))
+    steps = tuple((rng.choice(names), rng.randrange(12), rng.randrange(12), rng.randrange(8))
                   for _ in range(rng.randint(1, rng.choice([3, 6, 12]))))
     plain = rng.random() < 0.5
     return Case(
@@ -550,7 +551,7 @@ def main():
 
     def tell(world):
         reasons.update(note.split(": ", 1)[1].split(", at ")[0] for note in world.function.notes if "eagerly" in note)
-    failures = search(arguments, random_case, lambda case: check(case._replace(backend=arguments.backend)), tell)
+    failures = search(arguments, any_case, lambda case: check(case._replace(backend=arguments.backend)), tell)
     print(f"{reasons.total()} programs ran eagerly: " + ", ".join(f"{v} {k}" for k, v in reasons.most_common()))
     sys.exit(bool(failures))
 

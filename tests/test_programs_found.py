@@ -4,8 +4,10 @@ import math
 
 import pytest
 from compiled_programs import Case
+from compiled_programs import check as is_same_compiled
 from device_programs import check
 from kernel_checks import DEVICE
+from more_statements import MORE
 
 import minitorch as torch
 from minitorch.func import grad, hessian, jvp
@@ -49,6 +51,11 @@ def test_a_gradient_of_nothing_stays_0_whatever_comes_to_it():
         assert torch.autograd.grad(same, x, torch.full((2, 2), g), retain_graph=True)[0].tolist() == [[0, 0]] * 3
         assert torch.autograd.grad(x[:2].std(0), x, torch.full((2,), g))[0].tolist() == [[0, 0]] * 3
     assert torch.autograd.grad(x.std(0)[0], x)[0].isfinite().all()
+    given = x.detach()[:2]
+    for distance in (lambda v: torch.cdist(v, v), lambda v: v.std(0)):
+        slope = torch.autograd.grad(distance(leaf := given.clone().requires_grad_()).sum(), leaf, create_graph=True)[0]
+        assert jvp(distance, (given,), (given.exp(),))[1].eq(0).all() and slope.eq(0).all()
+        assert torch.autograd.grad(slope.sum(), leaf, allow_unused=True, materialize_grads=True)[0].isfinite().all()
 
 
 def test_a_matrix_of_nan_has_a_gradient_of_nan_beside_others():
@@ -104,3 +111,56 @@ def test_compiled_passes_of_a_device_go_on_outside():
                own_backward=True, seed=367), compiled=True, device=DEVICE)
     check(Case((("scatter_reduce", 3, 10, 4), ("last", 6, 2, 5), ("scatter_reduce", 3, 8, 5)), modes=("grad",),
                results="all", seed=268), compiled=True, device=DEVICE)
+
+
+def test_a_number_bounds_beside_a_tensor_without_dimensions():
+    x = torch.arange(4.0, requires_grad=True)
+    for low, high in ((1, torch.tensor(2)), (torch.tensor(1), 2.0)):
+        out = x.clamp(low, high)
+        assert out.tolist() == [1, 1, 2, 2] and out.dtype == torch.float32
+        assert torch.autograd.grad(out.sum(), x)[0].tolist() == [0, 1, 1, 0]
+        assert x.detach().clone().clamp_(low, high).tolist() == out.tolist()
+        assert x.detach().to(DEVICE).clamp(low, high).tolist() == out.tolist()
+    with pytest.raises(TypeError, match="both be tensors or both be numbers"):
+        x.clamp(1, torch.tensor([2.0]))
+    assert torch.compile(lambda x, y: x.clamp(1, y) * 2)(torch.arange(4.0), torch.tensor(2.0)).tolist() == [2, 2, 4, 4]
+
+
+def test_gumbel_noise_does_not_depend_on_the_layout():
+    torch.manual_seed(3)
+    wanted = torch.nn.functional.gumbel_softmax(torch.arange(12.0).view(4, 3).t().contiguous())
+    torch.manual_seed(3)
+    assert torch.equal(torch.nn.functional.gumbel_softmax(torch.arange(12.0).view(4, 3).t()), wanted)
+
+
+@pytest.mark.parametrize("log_target", [False, True])
+def test_divergences_are_float32_in_mixed_precision(log_target):
+    x = torch.linspace(-3, -1, 6).view(2, 3).bfloat16()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = torch.nn.functional.kl_div(x, x if log_target else x.exp(), reduction="batchmean",
+                                           log_target=log_target)
+    assert found.dtype == torch.float32 and abs(found.item()) < 0.02
+
+
+@pytest.mark.parametrize("name", list(MORE)[::14])
+def test_more_statements(name):
+    """Some of those that only the searches draw: they run, and compiled they do the same."""
+    case = Case((("twice", 0, 0, 1), (name, 2, 1, 1), ("twice", 2, 0, 0)), needs_grad=(True, True), results="all",
+                modes=("grad",))
+    assert "eagerly" not in str(is_same_compiled(case).function.notes) or name in ("none_picked", "doubled_gradient")
+
+
+@pytest.mark.parametrize("make", [lambda leaf: leaf * 1, lambda leaf: leaf.expand(3, 4), lambda leaf: leaf])
+def test_hooks_that_a_compiled_function_puts_on_an_argument_see_its_whole_gradient(make):
+    """Also what comes from uses of the argument before the call."""
+    def hooked(x):
+        x.register_hook(lambda g: g * 2)
+        return x * 3
+    found = []
+    for function in (hooked, torch.compile(hooked)):
+        leaf = torch.ones(1, 4, requires_grad=True)
+        x = make(leaf)
+        before = x * x
+        (function(x).sum() + before.sum() + x.sum()).backward()
+        found.append(leaf.grad.tolist())
+    assert found[0] == found[1] == [[12.0 * x.shape[0]] * 4]

@@ -419,7 +419,9 @@ class GraphEnds:
         for _, t, node, end in self.ends:
             if end.hooks is not None:
                 recorder.give_up("it registers a hook on an argument, or retains its gradient")
-            elif t.node is end:
+                if t.node is end and node.hooks is None:   # they are for gradients from before the call, too
+                    node.hooks, end.hooks = end.hooks, None
+            if end.hooks is None and t.node is end:
                 t.node = node
 
     @contextmanager

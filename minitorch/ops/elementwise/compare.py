@@ -137,7 +137,7 @@ def clamp_sample(d):
 def clamp(F, input, min: Number = None, max: Number = None):
     """`input` between `min` and `max`, tensors or numbers, or None for no bound; `max` if they cross.
 
-    The gradient at a bound goes to `input`.
+    Beside a number, a tensor without dimensions is one too. The gradient at a bound goes to `input`.
 
     >>> import minitorch
     >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
@@ -150,7 +150,9 @@ def clamp(F, input, min: Number = None, max: Number = None):
         return F.xp.maximum(input, min) if low or input.dtype.kind not in "fV" else F.xp.clip(input, min, math.inf)
     if min is None:
         return F.xp.minimum(input, max) if high or input.dtype.kind not in "fV" else F.xp.clip(input, -math.inf, max)
-    if low != high and (min if low else max).ndim:
+    if low != high and not (min if low else max).ndim:
+        return F.xp.minimum(F.xp.maximum(input, min), max)
+    if low != high:
         raise TypeError("clamp(): min and max must both be tensors or both be numbers: write "
                         "x.clamp(min=...).clamp(max=...)")
     return F.xp.clip(input, min, max)

@@ -413,7 +413,7 @@ def euclidean_dist(F, input, other, *, by_product):
 
 def weights(F, g, out):
     """``g / out``, and 0 where the distance is 0, whatever `g` is there."""
-    return F.masked_fill(g / out, out == 0, 0.0)
+    return F.masked_fill(g, out == 0, 0.0) / F.where(out == 0, float("inf"), out)
 
 
 def distance_slope(F, weight, x, y):

@@ -311,7 +311,7 @@ def _kl_div(F, input, target):
     return target * (logs - input)
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32")
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """The Kullback-Leibler divergence ``target * (log(target) - input)``, `input` being log-probabilities.
 

@@ -5,6 +5,7 @@ Elementwise activations are in `elementwise/activation.py`.
 
 from ...core import registry
 from ...core.op import recorded as R
+from ...core.storage import contiguous_format
 from ...explain.callers import warn
 from ..creation.create import empty_like, zeros_like
 from ..define import composite, op
@@ -120,7 +121,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     """
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
-    noise = empty_like(logits).exponential_()
+    noise = empty_like(logits, memory_format=contiguous_format).exponential_()       # in the order of the indices
     soft = _softmax((logits - R.log(noise)) / tau, dim)
     if not hard:
         return soft

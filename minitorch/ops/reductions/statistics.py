@@ -65,7 +65,8 @@ def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
 
 @op(complex="conjugate", layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
     input=lambda F, g, input, out, dim, unbiased, keepdim, correction, input_shape: variance_slope(
-        F, F.masked_fill(g / (2 * out), out == 0, 0.0), input, dim, unbiased, keepdim, correction, input_shape))
+        F, F.masked_fill(g, out == 0, 0.0) / F.where(out == 0, float("inf"), 2 * out), input, dim, unbiased, keepdim,
+        correction, input_shape))
 def std(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
     """The standard deviation over `dim`, the square root of `var`. Its gradient at 0 is 0."""
     return F.xp.sqrt(variance(F, "std", input, dim, unbiased, keepdim, correction))
