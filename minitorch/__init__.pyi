@@ -651,18 +651,18 @@ def fmax(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor
 def fmin(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """The smaller of the two, the other one if one is NaN; equal values leave the gradient to `input`."""
 def clamp(input: Tensor, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
-    """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
+    """`input` between `min` and `max`, tensors or numbers, or None for no bound; `max` if they cross.
 
-    The gradient at a bound goes to `input`.
+    Beside a number, a tensor without dimensions is one too. The gradient at a bound goes to `input`.
 
     >>> import minitorch
     >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
     tensor([-1.0000,  0.5000,  1.0000])
     """
 def clip(input: Tensor, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
-    """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
+    """`input` between `min` and `max`, tensors or numbers, or None for no bound; `max` if they cross.
 
-    The gradient at a bound goes to `input`.
+    Beside a number, a tensor without dimensions is one too. The gradient at a bound goes to `input`.
 
     >>> import minitorch
     >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
@@ -1215,6 +1215,15 @@ def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, r
     """
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _Int | None = None) -> Any:
     """The elements, or slices along `dim`, without those equal to the one just before them; see `unique`."""
+def segment_reduce(data: Any, reduce: _str, *, lengths: Any = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _Int | Sequence[_Int] = 0, unsafe: Any = False, initial: Any = None) -> Tensor:
+    """The "sum", "mean", "prod", "max" or "min" of each segment of `data`, a tensor of floats, along `axis`.
+
+    `lengths` (..., n) says how long the n segments are, `offsets` (..., n + 1) where each begins and the last one ends;
+    dimensions before the last are those of `data` before `axis`. Of both, `offsets` are used. The result has size n
+    along `axis`. `initial` takes part in each segment; without it an empty segment gives 0, NaN, 1, -inf or inf.
+    Lengths must add up to the size of `axis` unless `unsafe`: then what lies behind them does not count. `indices` is
+    refused, as in PyTorch.
+    """
 def amax(input: Tensor, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The largest element over `dim` (all dimensions by default)."""
 def amin(input: Tensor, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
@@ -1873,8 +1882,8 @@ def cumprod_(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None
     """In-place twin of `cumprod`: writes the result into this tensor and returns it."""
 @overload
 def cumprod_(input: Tensor, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
-def zero_(input: Tensor) -> Tensor:
-    """In-place twin of `zero`: writes the result into this tensor and returns it."""
+def zero_(self) -> Tensor:
+    """Fill this tensor with zeros."""
 def fill_(self, value: _Operand) -> Tensor:
     """Fill this tensor with a number or a 0-d tensor."""
 def resize_as_(self, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:

@@ -468,9 +468,9 @@ class Tensor:
     def fmin(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """The smaller of the two, the other one if one is NaN; equal values leave the gradient to `input`."""
     def clamp(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
-        """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
+        """`input` between `min` and `max`, tensors or numbers, or None for no bound; `max` if they cross.
 
-        The gradient at a bound goes to `input`.
+        Beside a number, a tensor without dimensions is one too. The gradient at a bound goes to `input`.
 
         >>> import minitorch
         >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
@@ -479,9 +479,9 @@ class Tensor:
     def clamp_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
         """In-place twin of `clamp`: writes the result into this tensor and returns it."""
     def clip(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
-        """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
+        """`input` between `min` and `max`, tensors or numbers, or None for no bound; `max` if they cross.
 
-        The gradient at a bound goes to `input`.
+        Beside a number, a tensor without dimensions is one too. The gradient at a bound goes to `input`.
 
         >>> import minitorch
         >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
@@ -1314,6 +1314,8 @@ class Tensor:
         multiplied by the window and added, and the sum is divided by that of the squares of the windows: RuntimeError where
         this is 0. The result is real, or complex with `return_complex`, for a transform that has all frequencies.
         """
+    def _is_view(self) -> Tensor:
+        """Whether this tensor was made as a view of another one, `_base`."""
     @overload
     def stride(self, dim: None = None) -> tuple[_int, ...]:
         """How many elements apart neighbours are in memory, along each dimension or along `dim`.
@@ -1412,7 +1414,7 @@ class Tensor:
     def type_as(self, other: Tensor) -> Tensor:
         """This tensor in the dtype of `other`."""
     def zero_(self) -> Tensor:
-        """In-place twin of `zero`: writes the result into this tensor and returns it."""
+        """Fill this tensor with zeros."""
     def fill_(self, value: _Operand) -> Tensor:
         """Fill this tensor with a number or a 0-d tensor."""
     def copy_(self, other: Tensor, non_blocking: _bool = False) -> Tensor:
@@ -1459,7 +1461,7 @@ class Tensor:
         Raises RuntimeError for fewer than two dimensions, and for more than two of different lengths.
         """
     def view(self, *shape: _Int | Sequence[_Int] | _dtype, dtype: _dtype | builtins.type[Any] | None = None, size: _Int | Sequence[_Int] | None = None) -> Tensor:
-        """This tensor in another shape, or its memory as another dtype, without copying; RuntimeError if that cannot be."""
+        """This tensor in another shape, or its memory as another dtype, without gradients; RuntimeError if it cannot be."""
     def view_as(self, other: Tensor) -> Tensor:
         """This tensor in the shape of `other`, without copying."""
     def reshape_as(self, other: Tensor) -> Tensor:
@@ -1515,6 +1517,7 @@ class Tensor:
         """This tensor side by side with itself, `repeats` times along each dimension."""
     def flip(self, *args: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
         """A copy of this tensor with the order along `dims` reversed."""
+    def __reversed__(self) -> Tensor: ...
     def where(self, condition: Tensor, other: _Operand) -> Tensor:
         """This tensor where `condition` (bools) holds, `other` elsewhere."""
     def conj_physical_(self) -> Tensor:
