@@ -101,7 +101,7 @@ def names_of(group, args):
     done = subprocess.run(command(group, args, ["?"]), capture_output=True, text=True, cwd=ROOT)
     if done.returncode:
         return [f"the group cannot be made: {done.stderr.strip().splitlines()[-1][:300]}"]
-    return done.stdout.split("\n")[:-1]
+    return done.stdout.split("\n")[:-1] if done.stdout.strip() else []                   # `only` may leave none
 
 
 def command(group, args, names):
@@ -142,7 +142,7 @@ def options(given=None):
     parser.add_argument("--device", default="cuda", help="cuda, cuda:1, or sim to try the programme")
     parser.add_argument("--out", type=Path, default=Path("gpu-results"), help="folder for the results")
     parser.add_argument("--resume", action="store_true", help="keep the results that are there, make the others")
-    parser.add_argument("--groups", default=",".join(GROUPS), help=f"of {', '.join(GROUPS)}")
+    parser.add_argument("--groups", default=",".join(GROUPS), help=f"of {', '.join(GROUPS)}; joined by commas")
     parser.add_argument("--only", help="rows whose name has this regular expression")
     parser.add_argument("--minutes", type=float, default=9.0, help="when to stop (default: 9)")
     parser.add_argument("--limit", type=float, help="seconds for each item, instead of the group's own")
@@ -153,7 +153,12 @@ def options(given=None):
     parser.add_argument("--rehearse", action="store_true", help="everything on the simulator, with kernels that fail")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("names", nargs="*", help=argparse.SUPPRESS)
-    return parser.parse_args(given)
+    args = parser.parse_args(given)
+    unknown = [name for name in args.groups.split(",") if name not in LIMITS]
+    if unknown or args.names and not args.child:
+        parser.error(f"there is no group {', '.join(unknown or args.names)}: write --groups with names of "
+                     f"{', '.join(GROUPS)}, joined by commas")
+    return args
 
 
 def main():
@@ -165,7 +170,7 @@ def main():
     elif args.rehearse:
         with tempfile.TemporaryDirectory() as folder:
             args.device, args.quick, args.out = "sim", True, Path(folder)
-            args.groups = f"smoke,trial,{args.groups.removeprefix('smoke,')}"
+            args.groups = ",".join(dict.fromkeys(["smoke", "trial", *args.groups.split(",")]))
             run(args)
     else:
         run(args)

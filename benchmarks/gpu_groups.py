@@ -95,14 +95,24 @@ def smoke(s):
             got = put(a, dtype) @ put(b, dtype)
         return checked(on_host(got), rounded(a, dtype) @ rounded(b, dtype), limit)
 
-    def attention(dtype, d, limit, heads=2):
+    def attention(dtype, d, limit, heads=2, gradients=False):
         t, heads = (64, 2) if s.quick else (512, heads)
         q, k, v = [draw((2, heads, t, d)) for _ in range(3)]
-        got = minitorch.nn.functional.scaled_dot_product_attention(*[put(x, dtype) for x in (q, k, v)], is_causal=True)
+        xs = [put(x, dtype).requires_grad_(gradients) for x in (q, k, v)]
+        got = minitorch.nn.functional.scaled_dot_product_attention(*xs, is_causal=True)
+        if gradients:
+            g = draw(got.shape)
+            got, g = minitorch.autograd.grad(got, xs, put(g, dtype)), rounded(g, dtype)
         q, k, v = [rounded(x, dtype) for x in (q, k, v)]
         scores = np.where(np.tril(np.ones((t, t), bool)), q @ k.swapaxes(-1, -2) / np.sqrt(d), -np.inf)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
-        return checked(on_host(got), weights / weights.sum(-1, keepdims=True) @ v, limit)
+        weights /= weights.sum(-1, keepdims=True)
+        if not gradients:
+            return checked(on_host(got), weights @ v, limit)
+        slopes = g @ v.swapaxes(-1, -2)
+        slopes = weights * (slopes - (weights * slopes).sum(-1, keepdims=True)) / np.sqrt(d)
+        wanted = slopes @ k, slopes.swapaxes(-1, -2) @ q, weights.swapaxes(-1, -2) @ g
+        return checked(on_host(got), np.concatenate([x.ravel() for x in wanted]), limit)
 
     def pointwise(name, ours, theirs, limit=1e-5):
         x = draw((n, 4 * n))
@@ -121,6 +131,7 @@ def smoke(s):
         "product, bfloat16 (hopper)": lambda: product("bfloat16", (n, n, n), 6e-3),
         "attention, bfloat16": lambda: attention("bfloat16", 64, 1e-2),
         "attention, bfloat16 (hopper)": lambda: attention("bfloat16", 128, 1e-2, heads=16),
+        "attention backward, bfloat16 (hopper)": lambda: attention("bfloat16", 128, 1e-2, heads=16, gradients=True),
         "attention, float32": lambda: attention("float32", 64, 1e-4),
         "graph": lambda: graph_against_eager(s, 3),
     }

@@ -247,7 +247,20 @@ def attention(dtype, d, causal):
     row(f"attention, {dtype}, d={d}{', causal' if causal else ''}", "180 Tflop/s", 1.0, 1.6)(make)
 
 
+def attention_backward(d, causal):
+    def make(torch, device, quick):
+        b, h, t = (1, 2, 64) if quick else (4, 16, 4096)
+        draw = lambda: torch.rand(b, h, t, d, device=device) * 2 - 1       # else gradients would be rounding errors
+        q, k, v, g = [draw().to(torch.bfloat16).requires_grad_(i < 3) for i in range(4)]
+        out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        work = lambda: torch.autograd.grad(out, (q, k, v), g, retain_graph=True)
+        return work, 10 * b * h * t * t * d / (2 if causal else 1)
+    row(f"attention backward, bfloat16, d={d}{', causal' if causal else ''}", "180 Tflop/s", 1.0, 1.6)(make)
+
+
 for causal in (False, True):
+    attention_backward(64, causal)
+    attention_backward(128, causal)
     attention("bfloat16", 64, causal)
     attention("bfloat16", 128, causal)
     attention("float32", 64, causal)

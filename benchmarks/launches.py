@@ -131,6 +131,13 @@ OPS |= {
     "cat": of(lambda t, x, y: t.cat([x, y]), (64, 64), (64, 64)),
     "dropout": of(functional("dropout", 0.1), (64, 64)),
     "max_pool2d": of(functional("max_pool2d", 2), (8, 16, 28, 28)),
+    "topk": of(lambda t, x: x.topk(5), (64, 64)),
+    "log_softmax": of(lambda t, x: x.log_softmax(-1), (64, 64)),
+    "mse_loss": of(functional("mse_loss"), (64, 64), (64, 64)),
+    "bce_with_logits": of(functional("binary_cross_entropy_with_logits"), (64, 64), (64, 64)),
+    "group_norm": of(lambda t, x, w, b: t.nn.functional.group_norm(x, 4, w, b), (8, 16, 28, 28), (16,), (16,)),
+    "x.zero_()": of(lambda t, x: x.zero_(), (64, 64)),
+    "x.copy_(y)": of(lambda t, x, y: x.copy_(y), (64, 64), (64, 64)),
     "batch_norm": of(lambda t, x, m, v, w, b: t.nn.functional.batch_norm(x, m, v, w, b, True),
                      (8, 16, 28, 28), (16,), (16,), (16,), (16,), limit=10),
 }
@@ -148,12 +155,37 @@ def cross_entropy(torch):
     return lambda: torch.nn.functional.cross_entropy(x, y)
 
 
-@op("AdamW step, 52 parameters")
-def adamw(torch):
-    params = [torch.zeros(64, 64, device="cuda").requires_grad_() for _ in range(52)]
-    for p in params:
-        p.grad = torch.zeros(64, 64, device="cuda")
-    return torch.optim.AdamW(params).step
+def both_ways(f):
+    """``f(torch, x)`` of a (64, 64) x, its sum and the backward pass."""
+    def make(torch):
+        x = torch.zeros(64, 64, device="cuda").requires_grad_()
+
+        def work():
+            f(torch, x).sum().backward()
+            x.grad = None
+        return work
+    return make, None
+
+
+OPS |= {
+    "exp, both ways": both_ways(lambda t, x: x.exp()),
+    "elu, both ways": both_ways(lambda t, x: t.nn.functional.elu(x)),
+    "std, both ways": both_ways(lambda t, x: x.std(1)),
+    "mse_loss, both ways": both_ways(lambda t, x: t.nn.functional.mse_loss(x, x.detach())),
+}
+
+
+def steps_of(name):
+    """Steps of an optimiser on 52 parameters."""
+    def make(torch):
+        params = [torch.zeros(64, 64, device="cuda").requires_grad_() for _ in range(52)]
+        for p in params:
+            p.grad = torch.zeros(64, 64, device="cuda")
+        return getattr(torch.optim, name)(params).step
+    return make, None
+
+
+OPS |= {f"{name} step, 52 parameters": steps_of(name) for name in ("AdamW", "RMSprop", "NAdam")}
 
 
 def step(name):

@@ -26,7 +26,7 @@ MODE_TEXTS = {
     "one": "one thread on each side",
     "two": "two threads on each side",
     "haswell": "one thread, this library's BLAS held to AVX2 (OPENBLAS_CORETYPE=Haswell)",
-    "malloc": "one thread, PyTorch with the allocator settings that this library makes (backends/cpu.py)",
+    "malloc": "one thread, PyTorch with the allocator settings that this library makes (backends/cpu/backend.py)",
     "avx2": "one thread, all libraries on both sides held to AVX2: a processor without AVX-512",
 }
 

@@ -8,7 +8,11 @@
 `make(torch)` prepares everything and returns a function without arguments, which is what gets timed.
 """
 
+import importlib
+
 ROWS: dict = {}            # name -> Row
+WORKLOADS = ("convolution", "elementwise", "embedding", "images", "matmul", "models", "optimizers", "overhead",
+             "programs", "sparse", "vmap")                 # modules that enter rows; they import this one
 GROUPS = ("models", "elementwise", "matrix products", "convolution", "embedding", "optimisers", "overhead",
           "transforms", "programs", "sparse matrices")
 
@@ -38,17 +42,6 @@ def row(name, group, title, gate=None, target=None, wall=None, steps=1):
 
 def load_rows():
     """The table in the order of the report, with every module of workloads read."""
-    from . import (  # noqa: F401
-        convolution,
-        elementwise,
-        embedding,
-        images,
-        matmul,
-        models,
-        optimizers,
-        overhead,
-        programs,
-        sparse,
-        vmap,
-    )
+    for name in WORKLOADS:
+        importlib.import_module(f"{__package__}.{name}")
     return dict(sorted(ROWS.items(), key=lambda item: GROUPS.index(item[1].group)))

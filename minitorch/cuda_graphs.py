@@ -12,6 +12,7 @@ A whole training step can be captured: forward, backward, Adam, AdamW or SGD, dr
 """
 
 import itertools
+from typing import NamedTuple
 
 from .autograd import api
 from .autograd.function import Function
@@ -102,14 +103,43 @@ def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unu
 def graphed(function, sample_args, warmup, allow_unused):
     """One callable as two graphs; a module comes back with its `forward` exchanged, a function as a new one."""
     inputs = tuple(x.detach().clone().requires_grad_(x.requires_grad) for x in sample_args)
-    device = inputs[0].device
     params = tuple(p for p in function.parameters() if p.requires_grad) if isinstance(function, Module) else ()
+    result, passes = captured(function, inputs, params, warmup, allow_unused)
+    replay = replaying(passes)
+
+    def call(*args):
+        found = replay(*args, *params)
+        return found if isinstance(result, tuple) else found[0]
+
+    if not isinstance(function, Module):
+        return call
+    plain, training = function.forward, function.training
+
+    def either(*args, **kwargs):                           # the graphs are of one mode, that of the capture
+        return call(*args) if function.training == training and not kwargs else plain(*args, **kwargs)
+    function.forward = either
+    return function
+
+
+class Passes(NamedTuple):
+    """A forward and a backward pass as graphs, and the tensors that they read and write."""
+
+    forward: CUDAGraph
+    backward: CUDAGraph
+    inputs: tuple
+    outputs: tuple
+    seeds: tuple                                           # gradients of the outputs that have a graph
+    slots: list                                            # gradients of inputs and parameters, None for some
+
+
+def captured(function, inputs, params, warmup, allow_unused):
+    """What ``function(*inputs)`` returns, and its `Passes`; it is run `warmup` times before."""
     wanted = tuple(x for x in (*inputs, *params) if x.requires_grad)
     for _ in range(warmup):
         outputs = as_tuple(function(*inputs))
         if wanted:
             api.grad(live(outputs), wanted, [o.detach() for o in live(outputs)], allow_unused=allow_unused)
-    forward, backward = CUDAGraph(device), CUDAGraph(device)
+    forward, backward = CUDAGraph(inputs[0].device), CUDAGraph(inputs[0].device)
     with graph(forward):
         result = function(*inputs)
     outputs = as_tuple(result)
@@ -120,16 +150,21 @@ def graphed(function, sample_args, warmup, allow_unused):
             found = api.grad(live(outputs), wanted, seeds, allow_unused=allow_unused)
     grads = iter(found)
     slots = [next(grads) if x.requires_grad else None for x in (*inputs, *params)]
-    makes = tuple(o.detach() for o in outputs)
-    recorded = [o.requires_grad for o in outputs]
+    return result, Passes(forward, backward, inputs, outputs, seeds, slots)
+
+
+def replaying(passes):
+    """A function of new inputs and of the parameters, whose passes replay the captured ones."""
+    makes = tuple(o.detach() for o in passes.outputs)
+    recorded = [o.requires_grad for o in passes.outputs]
 
     class Graphed(Function):
         @staticmethod
         def forward(ctx, *given):
             with no_grad():
-                for mine, x in zip(inputs, given):
+                for mine, x in zip(passes.inputs, given):
                     mine.copy_(x)
-            forward.replay()
+            passes.forward.replay()
             results = tuple(o.detach() for o in makes)
             ctx.mark_non_differentiable(*[r for r, on in zip(results, recorded) if not on])
             return results
@@ -137,24 +172,11 @@ def graphed(function, sample_args, warmup, allow_unused):
         @staticmethod
         def backward(ctx, *gs):
             with no_grad():
-                for mine, g in zip(seeds, [g for g, on in zip(gs, recorded) if on]):
+                for mine, g in zip(passes.seeds, [g for g, on in zip(gs, recorded) if on]):
                     mine.copy_(g)
-            backward.replay()
-            return tuple(None if s is None else s.clone() for s in slots)
-
-    def call(*args):
-        found = Graphed.apply(*args, *params)
-        return found if isinstance(result, tuple) else found[0]
-
-    if not isinstance(function, Module):
-        return call
-    plain = function.forward
-
-    def either(*args, **kwargs):                           # the graphs are of one mode, that of the capture
-        return call(*args) if function.training == training and not kwargs else plain(*args, **kwargs)
-    training = function.training
-    function.forward = either
-    return function
+            passes.backward.replay()
+            return tuple(None if s is None else s.clone() for s in passes.slots)
+    return Graphed.apply
 
 
 def as_tuple(x):

@@ -212,18 +212,15 @@ def variables():
         if isinstance(value, np.ndarray):
             arrays.append((value, words))
 
-    for top in sys._current_frames().values():
-        frame = top
-        while frame is not None:
-            module = frame.f_globals.get("__name__", "")
-            scopes.setdefault(id(frame.f_globals), (frame.f_globals, module))
-            local = frame.f_locals
-            locals_.add(id(local))
-            if local is not frame.f_globals and not is_own(module):
-                for name, value in list(local.items()):
-                    if name.isidentifier():                # a test runner may have others
-                        note(value, ("the variable", name, f" of {frame.f_code.co_name}()"))
-            frame = frame.f_back
+    for frame in frames():
+        module = frame.f_globals.get("__name__", "")
+        scopes.setdefault(id(frame.f_globals), (frame.f_globals, module))
+        local = frame.f_locals
+        locals_.add(id(local))
+        if local is not frame.f_globals and not is_own(module):
+            for name, value in list(local.items()):
+                if name.isidentifier():                    # a test runner may have others
+                    note(value, ("the variable", name, f" of {frame.f_code.co_name}()"))
     for name, module in list(sys.modules.items()):
         if isinstance(module, ModuleType):
             scopes.setdefault(id(module.__dict__), (module.__dict__, name))
@@ -234,6 +231,14 @@ def variables():
                     note(value, ("the global variable", name,
                                  "" if module == "__main__" else f" of the module {module}"))
     return found, arrays, locals_ | set(scopes)
+
+
+def frames():
+    """The frames of all functions that run, in all threads, innermost first."""
+    for frame in sys._current_frames().values():
+        while frame is not None:
+            yield frame
+            frame = frame.f_back
 
 
 def named(variable, way):

@@ -25,6 +25,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.pluginmanager.register(SmallHeap())             # by itself: doctests of the package are not under this file
     share_bytecode(config)
+    if config.getoption("--hypothesis-seed", None) is None:
+        draw_the_same()
     given = config.getoption("--device")
     if given:                                              # read by tests/kernel_checks.py, in workers too
         os.environ["MINITORCH_TEST_DEVICE"] = given
@@ -47,6 +49,21 @@ def share_bytecode(config):
     if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
         os.environ["PYTHONPYCACHEPREFIX"] = os.environ["MINITORCH_TEST_BYTECODE"]
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def draw_the_same():
+    """Have each test of properties try the same cases in each run; ``pytest --hypothesis-seed=N`` draws others.
+
+    Hypothesis also tries constants that it reads in the source of the modules loaded so far. Which these are depends
+    on the tests that a worker has run before, and each one more changes all later draws: none is read here.
+    """
+    from hypothesis import HealthCheck, settings
+    from hypothesis.internal.conjecture import providers
+    settings.register_profile("the same", derandomize=True, deadline=None,         # on a busy machine, too
+                              suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("the same")
+    if hasattr(providers, "_local_constants"):
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 class SmallHeap:

@@ -40,7 +40,7 @@ ARROWS = {
                                                            # start workers; TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim nn explain",  # compares values and gradients; watches training runs
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
-    "distributed": "core host random autograd nn ops backends optim pytree serialization",  # groups, models
+    "distributed": "core host random autograd nn ops backends optim pytree serialization futures",  # groups, models
     "distributions": "core explain host ops autograd backends",     # validation looks at all elements of a vmap
     "multiprocessing": "core distributed serialization",   # starts ranks; memory that processes share
     "fx": "core autograd nn pytree serialization",         # programs as graphs

@@ -211,6 +211,19 @@ def test_steps_of_optimisers(name):
                 np.testing.assert_allclose(y, x, 2e-4, 2e-5)
 
 
+def test_a_program_has_one_text():
+    """Libraries are kept under their text: what comes up at the same time must lie in the same order in each trace."""
+    def run(x):
+        return x.var(1, unbiased=False).sum() * x.var() + ((x - x.mean(0)) / x.std(0)).amax(1).sum()
+    held, texts = [], set()
+    for _ in range(4):
+        compiled = torch.compile(run, backend="c")
+        compiled(tensor(np.ones((40, 130))))
+        held += compiled, [object() for _ in range(7)]     # memory is another one in the next trace
+        texts.add(compiled.c_source)
+    assert len(texts) == 1
+
+
 def test_schedules_and_missing_gradients():
     found = []
     for backend in (None, "c"):

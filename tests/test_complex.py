@@ -471,5 +471,5 @@ def test_gradcheck_finds_a_conjugate_that_is_missing():
             return g * 2 * ctx.saved_tensors[0]
     with pytest.raises(GradcheckError, match="its real and its imaginary part"):
         torch.autograd.gradcheck(Wrong.apply, (tensor(2),))
-    with pytest.raises(RuntimeError, match="float64 or complex128"):
+    with pytest.raises(RuntimeError, match="float64 or complex128"), pytest.warns(UserWarning, match="precision"):
         torch.autograd.gradcheck(lambda z: z * z, (tensor(2).to(torch.complex64),))

@@ -16,7 +16,18 @@ RULES = [(minitorch.optim.AdamW, dict(lr=0.1, weight_decay=0.1)),
          (minitorch.optim.Adam, dict(lr=0.1, amsgrad=True, weight_decay=0.1, maximize=True)),
          (minitorch.optim.SGD, dict(lr=0.1)),
          (minitorch.optim.SGD, dict(lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1)),
-         (minitorch.optim.SGD, dict(lr=0.1, momentum=0.9, dampening=0.5, maximize=True))]
+         (minitorch.optim.SGD, dict(lr=0.1, momentum=0.9, dampening=0.5, maximize=True)),
+         (minitorch.optim.RMSprop, dict(lr=0.1, weight_decay=0.1)),
+         (minitorch.optim.RMSprop, dict(lr=0.1, momentum=0.9, maximize=True)),
+         (minitorch.optim.RMSprop, dict(lr=0.1, momentum=0.5, centered=True)),
+         (minitorch.optim.RMSprop, dict(lr=0.1, centered=True)),
+         (minitorch.optim.Adagrad, dict(lr=0.1, lr_decay=0.1, weight_decay=0.1)),
+         (minitorch.optim.Adadelta, dict(lr=0.5, weight_decay=0.1)),
+         (minitorch.optim.NAdam, dict(lr=0.1, weight_decay=0.1, decoupled_weight_decay=True)),
+         (minitorch.optim.RAdam, dict(lr=0.1, betas=(0.9, 0.5))),
+         (minitorch.optim.RAdam, dict(lr=0.1, weight_decay=0.1)),
+         (minitorch.optim.Adamax, dict(lr=0.1, maximize=True)),
+         (minitorch.optim.Rprop, dict(lr=0.1))]
 
 
 def trained(make, options, where, dtype, shapes=SHAPES, steps=3):
@@ -44,6 +55,14 @@ def test_steps(make, options):
         with order():
             again = trained(make, options, device.device, minitorch.float32)
         assert all((a == b).all() for a, b in zip(got, again, strict=True))
+
+
+def test_steps_that_rest_on_enough_others():
+    """RAdam's sixth step is the first that is divided by the root of the mean square."""
+    make, options = minitorch.optim.RAdam, dict(lr=0.1, betas=(0.9, 0.95))
+    wanted = trained(make, options, "cpu", minitorch.float64, [(5,)], 8)
+    for a, b in zip(trained(make, options, device.device, minitorch.float32, [(5,)], 8), wanted, strict=True):
+        close(a, b, unit(a.dtype) * 8 * 12 * 10)
 
 
 def test_steps_in_other_dtypes():

@@ -35,6 +35,12 @@ def row_sorts():
     assert (places == np.argsort(x, kind="stable")).all()
 
 
+def selections():
+    x = rng.integers(0, 400, (2, 3000)).astype("i2")
+    places = device.to_host(sort.selected_rows(device, put(x), (2, 30))[1])
+    assert (places == np.argsort(x, kind="stable")[:, :30]).all()
+
+
 def normals(*shape):
     return rng.normal(size=shape).astype("f")
 
@@ -47,7 +53,7 @@ RUNS = {
     "channels.cu": (normalise, [lambda: agrees("dot_channels", normals(70, 5), normals(70, 5))]),
     "normalise.cu": (normalise, [lambda: agrees("affine_norm_backward", rows, rows, rows[0], dims=(1,), eps=0.1)]),
     "sort.cu": (sort, [sorts]),
-    "sort_rows.cu": (sort, [row_sorts]),
+    "sort_rows.cu": (sort, [row_sorts, selections]),
     "digits.cuh": (sort, [row_sorts]),
     "lookback.cuh": (sort, [sorts]),
     "cumulative.cu": (cumulative, [lambda: agrees("cumsum", normals(2, 9001), dim=1),

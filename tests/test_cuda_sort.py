@@ -135,3 +135,53 @@ def test_resources():
         check_resources(sort.ROWS, [], ROUNDS=rounds, **constants)
         check_resources(sort.SHORT, [], LANES=32, **constants)
         check_resources(sort.TAKE, [], **constants)
+
+
+# ---- the first few -----------------------------------------------------------------------------------------
+def check_first(x, k, axis=-1, largest=True, layout="dense"):
+    with launches() as names:
+        found, places = device.kernels["topk"](device, put(x, layout), k=k, dim=axis, largest=largest)
+    index = np.take(order(x, axis, largest), np.arange(k), axis)
+    np.testing.assert_array_equal(device.to_host(places), index)
+    assert places.dtype == np.int64 and found.flags.c_contiguous and places.flags.c_contiguous
+    assert device.to_host(found).tobytes() == np.take_along_axis(x, index, axis).tobytes()         # both zeros, too
+    return names
+
+
+@pytest.mark.parametrize("dtype", ["bool", "bf16", "f32", "f64", "i2", "u8"])
+def test_the_first_of_types_of_all_kinds_and_sizes(dtype):
+    rng = np.random.default_rng(0)
+    for few in (False, True):
+        x = values(rng, (2, 40), TYPES[dtype], few)
+        for largest in (False, True):
+            assert check_first(x, 7, largest=largest) == ["select_rows"]
+
+
+@pytest.mark.parametrize(("columns", "k"), [(1, 1), (5, 5), (33, 1), (1025, 256), (2100, 3), (300, 299), (40, 0)])
+def test_how_many_of_how_many(columns, k):
+    """From one to as many as are selected; those that are more, and rows that a thread looks at several times."""
+    for few in (False, True):
+        names = check_first(values(np.random.default_rng(1), (2, columns), np.dtype("f4"), few), k)
+        assert names == ["select_rows"] or not 0 < k <= sort.MOST_SELECTED
+
+
+def test_equal_elements_come_in_the_order_of_their_places():
+    for x in (np.zeros((2, 1500), "f4"), np.repeat(np.arange(4, dtype="i4"), 300)[None],
+              np.full((1, 70), np.nan, "f4")):
+        for largest in (False, True):
+            assert check_first(x, 20, largest=largest) == ["select_rows"]
+
+
+@pytest.mark.parametrize("layout", ["dense", "offset", "transposed", "gaps"])
+def test_the_first_along_any_dimension(layout):
+    x = np.random.default_rng(2).integers(-3, 4, (4, 3, 6)).astype("f4")
+    for axis in (0, 1, -1):
+        check_first(x, 2, axis, layout=layout)
+
+
+def test_selection_in_every_order_of_threads():
+    x = put(values(np.random.default_rng(4), (2, 600), np.dtype("f2"), few=True))
+
+    def compute():
+        return [device.to_host(v) for v in device.kernels["topk"](device, x, k=9)]
+    same_in_every_order(compute, compute())

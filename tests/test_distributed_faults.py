@@ -1,6 +1,7 @@
 """Wrong arguments, and faults of ranks that are threads: each is named by rank, call and line on every rank."""
 
 import re
+import threading
 import time
 from datetime import timedelta
 
@@ -78,7 +79,7 @@ def test_wrong_arguments():
 
 
 # ---- faults ------------------------------------------------------------------------------------------------
-def messages_of(program, size=4, seconds=20.0):
+def messages_of(program, size=4, seconds=90.0):
     """The message that each rank was given; an error if they hang."""
     told: list = [None] * size
 
@@ -91,7 +92,7 @@ def messages_of(program, size=4, seconds=20.0):
     begin = time.monotonic()
     with pytest.raises((RuntimeError, KeyError)):
         threads.run(noted, size, timeout=timedelta(seconds=seconds))
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 45                   # nobody has waited for the end of the time
     return told
 
 
@@ -144,14 +145,19 @@ def test_a_rank_that_ends_is_named():
 
 
 def test_a_rank_that_sleeps_is_named_with_its_line():
+    others_told = threading.Event()
+
     def program(rank):
         dist.barrier()
         if rank == 3:
-            time.sleep(1.8)                                # here it is
-        dist.all_reduce(torch.zeros(3))
+            others_told.wait(60)                      # here it is
+        try:
+            dist.all_reduce(torch.zeros(3))
+        finally:
+            others_told.set()
     told = messages_of(program, seconds=1.0)
     for text in told:
-        assert "rank 3 has not called #2 for 1" in text and "(time.sleep(1.8)                                #" in text
+        assert re.search(r"rank 3 has not called #2 for [\d.]+ s; it is at .*\(others_told.wait\(60\) +# here", text)
         assert "ranks 0, 1 and 2 wait in all_reduce #2 float32 [3] sum (test_distributed_faults.py:" in text
 
 

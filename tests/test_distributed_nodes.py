@@ -102,7 +102,7 @@ def together(*calls):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(90)
     return found
 
 
@@ -119,13 +119,13 @@ def test_a_node_that_does_not_come_is_named():
     begin = time.monotonic()
     with pytest.raises(SystemExit, match=r"nodes \[1\] of 2 have not come to 127.0.0.1:\d+ for 0.3 s"):
         Meeting(given, 1).join(0)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 30
 
 
 def test_nodes_that_come_late():
     """A range of nodes: who comes before the last call takes part, who comes later does not."""
     at = ("--nnodes=1:3", "--rdzv-backend=c10d", f"--rdzv-endpoint=localhost:{free_port()}")
-    first = Meeting(options(*at, "--rdzv-conf=last_call_timeout=0.5"), 2)
+    first = Meeting(options(*at, "--rdzv-conf=last_call_timeout=2"), 2)
     found = together(lambda: first.join(0), lambda: Meeting(options(*at), 3).join(0))
     assert {(r.size, len(r.nodes)) for r in found} == {(5, 2)} and sorted(r.number for r in found) == [0, 1]
     with pytest.raises(SystemExit, match="has begun with 2 nodes: this one comes too late"):

@@ -30,7 +30,7 @@ import torch, torch.distributed as dist
 
 dist.init_process_group("gloo")
 rank, fault, group, store = dist.get_rank(), sys.argv[1], dist.group.WORLD, dist.group.WORLD.get_group_store()
-dist.all_reduce(torch.ones(4)); group.set_timeout(timedelta(seconds=1))
+dist.all_reduce(torch.ones(4)); group.set_timeout(timedelta(seconds=1 if fault == "sleeps" else 60))
 if rank == 1:
     if fault == "exception":
         raise KeyError("no such column")
@@ -58,23 +58,54 @@ NAMED = {
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left():
-    before, mpi_before = in_memory("minitorch-*"), of_mpi()
+def nothing_is_left(monkeypatch):
+    """No process that a test has started, and no memory; tests of other workers may have ranks of their own."""
+    before, mpi_before, mark = in_memory("minitorch-*"), in_memory("mpich_shm_*"), f"{os.getpid()}-{time.time_ns()}"
+    monkeypatch.setenv("MINITORCH_TEST", mark)             # which the processes that this test starts inherit
     yield
-    end = time.monotonic() + 20                            # tests of other workers may have ranks of their own
-    while in_memory("minitorch-*") - before and time.monotonic() < end:
-        time.sleep(0.05)
-    assert in_memory("minitorch-*") <= before
-    for path in of_mpi() - mpi_before:                     # which MPICH leaves where a job between nodes is aborted
+    assert came_to_be(lambda: not having(f"MINITORCH_TEST={mark}"), 20)
+    assert came_to_be(lambda: not left("minitorch-*", before), 20)
+    for path in left("mpich_shm_*", mpi_before):           # which MPICH leaves where a job between nodes is aborted
         path.unlink(missing_ok=True)
+
+
+def came_to_be(condition, seconds):
+    """Whether a condition holds, `seconds` from now at the latest."""
+    end = time.monotonic() + seconds
+    while not (holds := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return holds
 
 
 def in_memory(name):
     return set(Path("/dev/shm").glob(name)) if os.path.isdir("/dev/shm") else set()
 
 
-def of_mpi():
-    return in_memory("mpich_shm_*")
+def left(name, before):
+    """The files and folders of this name in memory that were not there `before`, and that no process uses."""
+    new = in_memory(name) - before
+    if not new:
+        return new
+    used = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            used.update(os.readlink(file) for file in (process / "fd").iterdir())
+            used.update(line.split(maxsplit=5)[-1] for line in (process / "maps").read_text().splitlines())
+        except OSError:                                    # it has ended, or is another user's
+            pass
+    return {path for path in new & in_memory(name) if not any(file.startswith(str(path)) for file in used)}
+
+
+def having(text):
+    """The processes, but this one and those that have ended, that were started with this text in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if text.encode() in path.read_bytes().split(b"\0"):
+                found.append(path.parent.name)
+        except OSError:
+            pass
+    return found
 
 
 def write(folder, name, text):
@@ -104,11 +135,9 @@ def launched(script, *arguments, options=("--nproc-per-node", "2"), **environmen
                **environment)
 
 
-def processes_of(script, seconds=5):
-    """The processes that run a script, `seconds` from now at the latest: who was killed may still be on its way."""
-    end = time.monotonic() + seconds
-    while running(script) and time.monotonic() < end:
-        time.sleep(0.05)
+def processes_of(script):
+    """The processes that run a script, in a while: who was killed may still be on its way."""
+    came_to_be(lambda: not running(script), 20)
     return running(script)
 
 
@@ -138,16 +167,13 @@ def test_the_launcher_names_faults(tmp_path, fault):
 @pytest.mark.parametrize("fault", ["exception", "killed", "sleeps", "shape"])
 def test_faults_under_mpiexec(tmp_path, fault):
     """Where a rank is killed mpiexec ends all others at once: a process of ours beside them names it."""
-    script, before = write(tmp_path, "faulty.py", FAULTY), of_mpi()
+    script, before = write(tmp_path, "faulty.py", FAULTY), in_memory("mpich_shm_*")
     code, out, err = run(MPIEXEC, "-n", "2", sys.executable, "-m", "minitorch", script, fault)
     words = NAMED[fault].replace(r"was killed \(signal 9, SIGKILL\)",
                                  r"was killed(?: \(signal 9, SIGKILL\)|, or has left without a word,)")
     assert code and re.search(rf"(?:DistBackendError|minitorch.distributed): (?:Timed out: )?{words}$", err, re.M), err
     assert processes_of(script) == []
-    end = time.monotonic() + 5                             # the process beside the ranks ends last, and tidies
-    while of_mpi() > before and time.monotonic() < end:
-        time.sleep(0.02)
-    assert of_mpi() <= before
+    assert came_to_be(lambda: not left("mpich_shm_*", before), 20)     # a process beside the ranks tidies
 
 
 @needs_mpi

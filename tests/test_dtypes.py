@@ -287,7 +287,11 @@ def test_complex_numbers():
 @pytest.mark.parametrize("number, dtype", [(300, torch.uint8), (200, torch.int8), (-200, torch.int8),
                                            (float("nan"), torch.int64), (float("inf"), torch.int32),
                                            (1 + 2j, torch.float32)], ids=str)
-def test_numbers_out_of_range_are_refused(make, number, dtype):
+def test_numbers_out_of_range_are_refused(request, make, number, dtype):
+    if type(number) is complex and "tensor]" in request.node.name:     # data, where PyTorch asks Python for a float
+        with pytest.raises(TypeError, match="must be real number, not complex"):
+            make(number, dtype)
+        return
     with pytest.raises(RuntimeError, match="value cannot be converted to type .* without overflow"):
         make(number, dtype)
 

@@ -1,5 +1,6 @@
 """The GPU programme, tried on the simulator: its processes, what it notes down, and the page of results."""
 
+import re
 import sys
 import time
 from pathlib import Path
@@ -36,7 +37,7 @@ def supervise(path, names, **options):
     program.write_text(CHILD)
     lines = supervised.Lines(path)
     left = supervised.supervise(lines, "group", names, lambda names: [sys.executable, program, root, path, *names],
-                                limit=1.0, **options)
+                                limit=2.0, **options)
     return {line["item"]: line for line in lines.read()}, left
 
 
@@ -45,7 +46,7 @@ def test_an_item_costs_only_its_own_result(tmp_path):
     assert left == [] and list(found) == NAMES
     assert found["a"]["value"] == 1 and found["c"]["value"] == 3
     assert found["wrong"]["error"] == "ValueError: no such size" and found["unfit"]["error"] == "a fault of the device"
-    assert "stopped after 1 s" in found["hangs"]["error"] and "SIGABRT" in found["dies"]["error"]
+    assert re.search(r"stopped after \d+ s", found["hangs"]["error"]) and "SIGABRT" in found["dies"]["error"]
     assert "status 3" in found["leaves"]["error"]
     again, _ = supervise(tmp_path / "results.jsonl", [*NAMES, "a"])       # nothing is done twice
     assert again == found
@@ -53,7 +54,7 @@ def test_an_item_costs_only_its_own_result(tmp_path):
 
 def test_the_time_is_kept_and_broken_starts_are_told(tmp_path):
     found, left = supervise(tmp_path / "one.jsonl", ["a", "hangs", "c"], until=time.monotonic() + 0.6)
-    assert left == ["hangs", "c"] and list(found) in (["a"], [])
+    assert list(found) in (["a"], []) and left == ["a", "hangs", "c"][len(found):]      # a may come too late, too
     lines = supervised.Lines(tmp_path / "two.jsonl")
     command = lambda names: [sys.executable, "-c", "raise SystemExit('no device')"]
     assert supervised.supervise(lines, "group", ["a", "b"], command, limit=1) == []

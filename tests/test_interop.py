@@ -126,7 +126,7 @@ def test_tqdm(x):
     assert len(tqdm.tqdm(x, disable=True)) == 2
     with tqdm.tqdm(range(2), file=__import__("io").StringIO()) as bar:
         bar.set_postfix(loss=x.mean())
-        assert bar.postfix == "loss=11.5" or "11.5" in bar.postfix
+        assert "11.5" in bar.postfix
 
 
 def events(folder):

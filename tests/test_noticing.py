@@ -331,7 +331,7 @@ def test_functional_call_merges_dicts():
     for call in (torch.func.functional_call, nn.utils.stateless.functional_call):
         assert call(layer, (one, two), torch.ones(1, 2)).tolist() == [[7]]
         assert call(layer, {**one, **two}, torch.ones(1, 2)).tolist() == [[7]]
-    with pytest.raises(ValueError, match="appear in multiple"):
+    with pytest.raises(ValueError, match="appeared in multiple"):
         nn.utils.stateless.functional_call(layer, (one, one), torch.ones(1, 2))
 
 

@@ -71,16 +71,16 @@ def test_jit_isinstance_wants_to_know_of_what():
 
 # ---- futures -----------------------------------------------------------------------------------------------------
 def test_a_future_is_waited_for_on_other_threads():
-    future, found = torch.futures.Future(), []
+    future, found, later = torch.futures.Future(), [], []
     after = future.then(lambda done: done.value() + 1)
     future.add_done_callback(lambda done: found.append(done.value()))
-    thread = threading.Thread(target=lambda: found.append(after.wait()))
+    thread = threading.Thread(target=lambda: later.append(after.wait()))
     thread.start()
     with pytest.raises(RuntimeError, match="not complete"):
         future.value()
     future.set_result(3)
-    thread.join(10)
-    assert found == [3, 4] and future.done()
+    thread.join(60)
+    assert found == [3] and later == [4] and future.done()
     with pytest.raises(RuntimeError, match="once"):
         future.set_result(4)
 
@@ -501,4 +501,3 @@ def test_files_and_versions_under_the_alias(tmp_path, capsys):
     from test_command_line import python
     (tmp_path / "program.py").write_text(PROGRAM)
     assert python("-m", "minitorch", "program.py", cwd=Path(tmp_path)).strip() == "fine"
-    assert torch.__version__ == "0.1.0" or torch.__version__[0].isdigit()

@@ -15,13 +15,12 @@ from collections import OrderedDict
 
 import numpy as np
 import pytest
+from archives import archived, saved, tensor
 
 import minitorch
-from minitorch import backends
 from minitorch.core.arrays import pointer
-from minitorch.core.tensor import Tensor, wrap
-from minitorch.serialization import load, save
-from minitorch.serialization.archive import Writer
+from minitorch.core.tensor import Tensor
+from minitorch.serialization import load
 from minitorch.serialization.legacy import MAGIC, VERSION
 
 "".encode("cp437")                                         # the codec of old zip names, imported when first needed
@@ -73,10 +72,6 @@ def sound(value, seed):
             todo += list(value)[:100]
 
 
-def tensor(array):
-    return wrap(np.asarray(array), backends.get("cpu"))
-
-
 def objects():
     base = np.arange(12, dtype=np.float32)
     state = OrderedDict(w=tensor(base.reshape(3, 4)), b=tensor(base[2:8:2]), n=tensor(np.int64(7)))
@@ -88,12 +83,6 @@ def objects():
             tensor(np.arange(3, dtype=np.uint16))]
 
 
-def file_of(value, **options):
-    buffer = io.BytesIO()
-    save(value, buffer, **options)
-    return buffer.getvalue()
-
-
 def pickle_of(data):
     """The pickle in an archive and its storages."""
     import zipfile
@@ -102,22 +91,12 @@ def pickle_of(data):
         return archive.read("archive/data.pkl"), {name[8:]: archive.read(name) for name in names}
 
 
-def archived(pickled, storages):
-    """A sound archive around any pickle."""
-    buffer = io.BytesIO()
-    archive = Writer(buffer.write)
-    for name, data in {"data.pkl": pickled, "byteorder": b"little", **storages, "version": b"3\n"}.items():
-        archive.add(name, data)
-    archive.close()
-    return buffer.getvalue()
-
-
 @pytest.fixture(scope="module")
 def files():
     """Small sound files of every kind."""
-    found = [file_of(value) for value in objects()]
-    found += [file_of(value, pickle_protocol=4) for value in objects()]
-    found += [file_of(value, _use_new_zipfile_serialization=False) for value in objects()]
+    found = [saved(value) for value in objects()]
+    found += [saved(value, pickle_protocol=4) for value in objects()]
+    found += [saved(value, _use_new_zipfile_serialization=False) for value in objects()]
     for data in found:
         load(io.BytesIO(data))                             # what is imported when first needed is so by now
         assert attempt(data, "sound") is not None

@@ -12,37 +12,11 @@ from collections import OrderedDict
 
 import numpy as np
 import pytest
+from archives import archived, loaded, saved, tensor
 
 import minitorch
-from minitorch import backends
-from minitorch.core.tensor import Tensor, wrap
-from minitorch.serialization import load, safe_globals, save
-from minitorch.serialization.archive import Writer
-
-
-def tensor(array):
-    return wrap(np.asarray(array), backends.get("cpu"))
-
-
-def saved(value, **options):
-    buffer = io.BytesIO()
-    save(value, buffer, **options)
-    return buffer.getvalue()
-
-
-def loaded(data, **options):
-    return load(io.BytesIO(data), **options)
-
-
-def archived(pickled, storages=(), **more):
-    """A sound archive around any pickle."""
-    buffer = io.BytesIO()
-    archive = Writer(buffer.write)
-    records = {"data.pkl": pickled, "byteorder": b"little", **dict(storages), "version": b"3\n", **more}
-    for name, data in records.items():
-        archive.add(name, data)
-    archive.close()
-    return buffer.getvalue()
+from minitorch.core.tensor import Tensor
+from minitorch.serialization import safe_globals
 
 
 # ------------------------------------------------------------------ damaged archives

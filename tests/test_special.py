@@ -190,4 +190,4 @@ def test_a_million_numbers_and_any_layout():
     x = minitorch.linspace(-3, 3, 100_000, dtype=minitorch.float64).reshape(250, 400)
     for f in (minitorch.erf, minitorch.erfc, special.i0e):
         assert minitorch.equal(f(x.t()), f(x).t())
-        assert minitorch.equal(f(x[:3, :5]), f(x)[:3, :5]) or f in (minitorch.erf, minitorch.erfc)
+        minitorch.testing.assert_close(f(x[:3, :5]), f(x)[:3, :5], rtol=1e-15, atol=0.0)

@@ -113,7 +113,7 @@ class autocast:
         self.device_type = kind_of(device_type)
         self.dtype = dtype or state.defaults[self.device_type]
         if self.dtype not in (dtypes.float16, dtypes.bfloat16):
-            warn(f"In {device_type} autocast, but the target dtype is not supported. Disabling autocast.\n"
+            warn(f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n"
                  f"Supported are bfloat16 and float16, got {self.dtype}.")
             enabled = False
         self.enabled, self.outer = enabled, []

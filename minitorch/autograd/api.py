@@ -179,27 +179,35 @@ def prepare(outputs, seeds, caller):
                                f"nothing that it was computed from requires gradients, or the graph was cut on the way "
                                f"by detach(), no_grad(), item(), or an op without a derivative such as argmax or >."
                                + cut_in_words(t))
-        if seed is None:
-            if t.array.size != 1:
-                raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "
-                                   f"{list(t.shape)}; pass a gradient of that shape or reduce it, as in .sum()")
-            xp, shape, dtype = t.backend.xp, t.array.shape, t.array.dtype
-            if dtype.kind == "c":
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}: "
-                                   f"pass the gradient, or make the result real, as in .abs() or .real")
-            seed = wrap(xp.ones(shape, dtype) if shape else xp.array(1, dtype), t.backend)
-        elif not isinstance(seed, Tensor):
-            raise TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}")
-        elif seed.array.shape != t.array.shape:
-            raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {seed.shape} and output[0] has a "
-                               f"shape of {t.shape}.")
-        if seed.array.dtype != t.array.dtype:
-            if "c" in (seed.array.dtype.kind, t.array.dtype.kind) and seed.array.dtype.kind != t.array.dtype.kind:
-                raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same "
-                                   f"dtype. Mismatch in dtype: grad_output[{len(roots)}] has a dtype of {seed.dtype} "
-                                   f"and output[{len(roots)}] has a dtype of {t.dtype}.")
-            seed = seed.to(t.dtype)
+        ready.append(seed_one(t) if seed is None else fitting(seed, t, len(roots)))
         roots.append(t.node or t)
-        ready.append(seed)
     return roots, ready
+
+
+def seed_one(t):
+    """The gradient of a real number by itself: 1."""
+    if t.array.size != 1:
+        raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "
+                           f"{list(t.shape)}; pass a gradient of that shape or reduce it, as in .sum()")
+    xp, shape, dtype = t.backend.xp, t.array.shape, t.array.dtype
+    if dtype.kind == "c":
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}: "
+                           f"pass the gradient, or make the result real, as in .abs() or .real")
+    return wrap(xp.ones(shape, dtype) if shape else xp.array(1, dtype), t.backend)
+
+
+def fitting(seed, t, i):
+    """A given gradient of output `i`, the tensor `t`: of its shape, in its dtype."""
+    if not isinstance(seed, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}")
+    if seed.array.shape != t.array.shape:
+        raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {seed.shape} and output[0] has a "
+                           f"shape of {t.shape}.")
+    if seed.array.dtype == t.array.dtype:
+        return seed
+    if "c" in (seed.array.dtype.kind, t.array.dtype.kind) and seed.array.dtype.kind != t.array.dtype.kind:
+        raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same "
+                           f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {seed.dtype} "
+                           f"and output[{i}] has a dtype of {t.dtype}.")
+    return seed.to(t.dtype)
 

@@ -19,6 +19,7 @@
 """
 
 import functools
+import inspect
 
 from ..core import graph
 from ..core.arrays import counted, is_inexact
@@ -26,7 +27,8 @@ from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
 from ..core.registry import late
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, mark_view, wrap
+from ..explain.callers import warn
 from ..explain.graphs import raise_freed, raise_written
 from .grad_mode import enable_grad, no_grad
 from .typed import fitted
@@ -104,6 +106,14 @@ class Function:
 
     generate_vmap_rule = False                             # whether `vmap` may call it with batched tensors
 
+    def __init__(self, *args, **kwargs):
+        warn(f"{type(self)} should not be instantiated: its methods are static, call {type(self).__name__}.apply(...).",
+             DeprecationWarning)
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(f"Legacy autograd function with non-static forward method is deprecated: make `forward` and "
+                           f"`backward` static methods and call {type(self).__name__}.apply(...).")
+
     @staticmethod
     def forward(*args, **kwargs):
         """The value. Must be overridden."""
@@ -139,10 +149,25 @@ class Function:
 
     @classmethod
     def apply(cls, *args, **kwargs):
-        """Call the function, recording it if an argument requires grad."""
-        if kwargs:
-            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {', '.join(kwargs)}")
+        """Call the function, recording it if an argument requires grad.
+
+        Keywords, and defaults where there is a `setup_context`, are put at their places in the signature of `forward`:
+        `backward` returns a gradient for each.
+        """
+        if kwargs or cls.setup_context is not Function.setup_context and getattr(cls.forward, "__defaults__", None):
+            args = cls._positional(args, kwargs)
         return cls._called(args)[1]
+
+    @classmethod
+    def _positional(cls, args, kwargs):
+        """All arguments of a call by position, as the signature of `forward` orders them."""
+        context = () if cls.setup_context is not Function.setup_context else (None,)
+        bound = inspect.signature(cls.forward).bind(*context, *args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(f"{cls.__name__}.forward() has arguments that can only be given by keyword, "
+                            f"{', '.join(bound.kwargs)}: apply() passes all of them by position")
+        return bound.args[len(context):]
 
     @classmethod
     def _called(cls, args):
@@ -169,6 +194,8 @@ class Function:
             else:
                 result = forward(*args)
                 cls.setup_context(ctx, args, result)
+        if ctx._dirty:
+            check_returned(ctx._dirty, result)
         if record:
             result = attach(cls, ctx, args, places, result)
         return ctx, result
@@ -218,7 +245,7 @@ class FunctionNode(MultiOutputNode):
         if g is None or parent is None:
             return None
         if not isinstance(g, Tensor):
-            raise TypeError(f"{self.name()}: expected Tensor or None (got {type(g).__name__}) as gradient {i}")
+            raise RuntimeError(f"{self.name()}: expected Variable or None (got {type(g).__name__}) as gradient {i}")
         want, got = tuple(parent.shape), g.array.shape
         if got != want and not sums_to(got, want):
             raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {list(got)} "
@@ -272,10 +299,20 @@ def attach_output(cls, ctx, args, node, i, out):
         graph.bump_version(out, cls.__name__)
         adopt(out, made)
         return out
-    if has(args, out):
-        out = out.detach()                                 # an input returned as it is: another tensor, same memory
+    if has(args, out):                                     # an input returned as it is: a view of all of it
+        source, out = out, out.detach()
+        if isinstance(source.array, source.backend.ndarray):
+            out.array = source.array[...]
+            mark_view(out, source)
     out.node, out.needs_grad = OutputNode(node, i), True
     return out
+
+
+def check_returned(dirty, result):
+    """RuntimeError if an input that `forward` has marked as written to is not among its results."""
+    if not all([has(result if isinstance(result, (tuple, list)) else (result,), t) for t in dirty]):
+        raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The "
+                           "inputs that are modified inplace must all be outputs of the Function.")
 
 
 def has(tensors, t):

@@ -6,6 +6,8 @@ is chosen by name, as in PyTorch.
 Inputs and outputs are tensors or tuples of them, and results have the same structure.
 """
 
+import threading
+
 from ..core.registry import late
 from ..core.tensor import Tensor
 from ..ops.creation.create import eye
@@ -15,6 +17,28 @@ from .grad_mode import enable_grad
 from .tangents import detached, dual, opened, tangent_of, zeros_like
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"]
+
+
+class Running(threading.local):
+    """How many blocks of `differentiating` this thread is in. Compiled functions ask: inside they run eagerly, since
+    what a program leaves in the graph can be differentiated once."""
+
+    depth = 0
+
+
+running = Running()
+
+
+class differentiating(enable_grad):
+    """The block in which a transform calls the function that it differentiates."""
+
+    def __enter__(self):
+        running.depth += 1
+        return super().__enter__()
+
+    def __exit__(self, *exc):
+        running.depth -= 1
+        super().__exit__(*exc)
 
 
 def _tuple(x, name):
@@ -65,7 +89,7 @@ def _grads(outputs, inputs, weights, create_graph, strict=False):
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """``(func(inputs), v @ Jacobian)``: one backward pass, weighted by `v` (None: a single output of one element)."""
-    with enable_grad():
+    with differentiating():
         xs, many = _prepare(inputs, create_graph)
         outputs, several = _tuple(func(*xs), "outputs of the user-provided function")
         found = _grads(outputs, xs, _weights(v, outputs, "output"), create_graph, strict)
@@ -74,7 +98,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
     """``(func(inputs), Jacobian @ v)``: the backward pass is linear in its weights; its derivative is the product."""
-    with enable_grad():
+    with differentiating():
         xs, _ = _prepare(inputs, create_graph)
         outputs, several = _tuple(func(*xs), "outputs of the user-provided function")
         weights = tuple([o.detach().new_zeros(o.shape).requires_grad_() for o in outputs])
@@ -106,7 +130,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
             raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian is only "
                                       "implemented for `vectorize=True`.")
         return _by_columns(func, inputs)
-    with enable_grad():
+    with differentiating():
         xs, many = _prepare(inputs, create_graph)
         outputs, several = _tuple(func(*xs), "outputs of the user-provided function")
         found = [rows(out, xs, create_graph) if vectorize else _one_by_one(out, xs, create_graph, strict)
@@ -202,7 +226,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
         return found if many else found[0]
 
     def gradient_at(*xs):                                  # in forward mode nothing but this asks for a graph
-        with enable_grad():
+        with differentiating():
             return gradient(*_prepare(xs, False)[0])
     if outer_jacobian_strategy == "forward-mode":
         return jacobian(gradient_at, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
@@ -211,7 +235,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
     """``(func(inputs), v @ Hessian)`` for a function with one element of output."""
-    with enable_grad():
+    with differentiating():
         xs, many = _prepare(inputs, create_graph)
         out = func(*xs)
         first = _grads((out.reshape(()),), xs, (out.detach().new_ones(()),), True, strict)

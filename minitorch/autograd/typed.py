@@ -32,7 +32,8 @@ class TypedNode(Node):
         if create_graph:
             pulled = op.pull(op.recorded, g, self.agreeing(values), self.parents)
         elif F is F.backend or not F.on_host:
-            pulled = op.pull(F, g, values, self.parents)
+            pull = op.pull if graph.pull_of is None else graph.pull_of(self)
+            pulled = pull(F, g, values, self.parents)
         else:
             pulled = op.pull(F.backend, widened(g, F.ndarray), widened(values, F.ndarray), self.parents)
         return [gp if gp is None or d is None else fitted(gp, d) for gp, d in zip(pulled, self.dtypes)]

@@ -105,22 +105,28 @@ class Printer:
             self.overwritten[e.ref.root] = min(stage, self.overwritten.get(e.ref.root, stage))
         self.stored = {e.x: e.ref for e, wide, _ in self.effects if e.kind == "store" and wide and e.x.level == "e"
                        and e.x.op not in ("load", "column")}
-        self.uses = {}                                     # the last pass that needs a value of elements
+        self.uses = self.last_uses()
+        self.carried = {}                                  # what is kept for later passes -> the name of its array
+        for n in self.k.nodes:
+            if n.level == "e" and self.uses.get(n, 0) > self.stage[n] and n not in self.stored:
+                if self.cost(n, self.uses[n]) >= DEAR:     # to which those before are cheap
+                    self.carried[n] = None
+        again = self.read_again()
+        self.carried = {n: None for n in self.carried if n in again}
+
+    def last_uses(self):
+        """The last pass that needs each value of elements."""
+        uses = {}
         for e, wide, stage in self.effects:
             for x in (e.x, e.row):
                 if wide and x is not None and x.level == "e":
-                    self.uses[x] = max(stage, self.uses.get(x, 0))
+                    uses[x] = max(stage, uses.get(x, 0))
         for n in reversed(self.k.nodes):
-            at = self.stage[n] - 1 if n.op in REDUCTIONS else self.uses.get(n)
+            at = self.stage[n] - 1 if n.op in REDUCTIONS else uses.get(n)
             for a in n.args if at is not None else ():
                 if a.level == "e":
-                    self.uses[a] = max(at, self.uses.get(a, 0))
-        self.carried = {}
-        for n in self.k.nodes:
-            if n.level == "e" and self.uses.get(n, 0) > self.stage[n] and n not in self.stored:
-                if self.cost(n, self.uses[n]) >= DEAR:
-                    self.carried[n] = None
-        self.carried = dict.fromkeys(n for n in self.carried if n in self.read_again())
+                    uses[a] = max(at, uses.get(a, 0))
+        return uses
 
     def read_again(self):
         """The values that a later pass looks up, and not just something that is made of them and looked up itself."""
@@ -215,35 +221,18 @@ class Printer:
 
     # -- statements ----------------------------------------------------------------------------------------
     def done(self):
+        """The text of the function, its parameters, and the bytes of scratch that it uses."""
         body, indent = [], "  " * len(self.dims)
         self.rows_done, self.effects_done = set(), set()
-        totals, self.places, self.counts = {}, {}, {}      # of the effects that gather up values
-        for e, *_ in self.effects:
-            if e.kind in COLLECT and not any(e.ref.strides):
-                totals[e] = f"total{len(totals)}"
-        self.totals, self.across = totals, []
-        kept = [e for e, _, _ in self.effects if e.kind in COLLECT and e not in totals]
-        self.sums = {e: f"sums{k}" for k, e in enumerate(kept)}
+        collect = [e for e, _, _ in self.effects if e.kind in COLLECT]
+        totals = [e for e in collect if not any(e.ref.strides)]
+        self.totals, self.across = {e: f"total{k}" for k, e in enumerate(totals)}, []
+        self.sums = {e: f"sums{k}" for k, e in enumerate(e for e in collect if e not in self.totals)}
         for at in range(self.passes):
             self.rows(at, body, indent)
             self.one_pass(at, body, indent)
         self.rows(self.passes + 1, body, indent)
-        lines = [self.head()]
-        for e, name in totals.items():
-            lines.append(f"  {self.total_type(e)} {name} = {self.first(e)};")
-        for e, _, _ in self.effects:
-            if e.kind in COLLECT and e not in totals:
-                size = math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
-                self.counts[e] = size
-                self.places[e] = f"({self.total_type(e)} *)(scratch + {self.scratch})"
-                lines.append(self.room(self.total_type(e), self.sums[e], size, 8))
-                lines.append(f"  memset({self.sums[e]}, 0, {size * 8});" if e.kind in ("sum", "rowsum") else
-                             f"  for (i64 j = 0; j < {size}; j++) {self.sums[e]}[j] = {self.first(e)};")
-        for n, name in self.carried.items():
-            if name:
-                kind = "uint8_t" if n.dtype == bool else self.ctype(n)
-                lines.append(self.room(kind, name, self.dims[-1], max(4, n.dtype.itemsize)))
-        lines += [self.room(kind, name, self.dims[-1], 8) for kind, name in self.across]
+        lines = [self.head(), *self.variables()]
         for d in range(len(self.dims) - 1):
             first, last = self.ends(f"i{d}", self.dims[d])
             lines.append("  " * (d + 1) + f"for (i64 i{d} = {first}; i{d} < {last}; i{d}++) {{")
@@ -252,6 +241,23 @@ class Printer:
             lines.append("  " * (d + 1) + "}")
         lines = self.in_parts(lines) if self.parts > 1 else [*lines, *self.finish()]
         return "\n".join([*lines, "}"]), self.params, self.scratch
+
+    def variables(self):
+        """What the loops need before they begin: totals, and scratch for sums and for values of a row."""
+        lines = [f"  {self.total_type(e)} {name} = {self.first(e)};" for e, name in self.totals.items()]
+        self.places, self.counts = {}, {}                  # of the sums in scratch
+        for e, name in self.sums.items():
+            size = math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
+            self.counts[e] = size
+            self.places[e] = f"({self.total_type(e)} *)(scratch + {self.scratch})"
+            lines.append(self.room(self.total_type(e), name, size, 8))
+            lines.append(f"  memset({name}, 0, {size * 8});" if e.kind in ("sum", "rowsum") else
+                         f"  for (i64 j = 0; j < {size}; j++) {name}[j] = {self.first(e)};")
+        for n, name in self.carried.items():
+            if name:
+                kind = "uint8_t" if n.dtype == bool else self.ctype(n)
+                lines.append(self.room(kind, name, self.dims[-1], max(4, n.dtype.itemsize)))
+        return lines + [self.room(kind, name, self.dims[-1], 8) for kind, name in self.across]
 
     def finish(self):
         return [line for e, _, _ in self.effects if e.kind in COLLECT for line in self.finish_sum(e)]
@@ -371,19 +377,7 @@ class Printer:
         for n in wanted:
             clauses.append(self.begin(n, long, body, before, after, indent))
         for n in wanted:
-            x = self.need(n.args[0])
-            s = self.partial[n]
-            if n.op in ("sum", "prod"):
-                self.inner.append(f"{s} {'+*'[n.op == 'prod']}= {x};")
-            else:                                          # NaN wins; the clause `max` would lose it
-                sign = ">" if n.op == "max" else "<"
-                self.inner.append(f"{s} = {x} {sign} {s} ? {x} : {s};")
-                if n.dtype.char in "fd":
-                    nan = self.fresh("nan")
-                    body.append(f"{indent}int {nan} = 0;")
-                    self.inner.append(f"{nan} |= {x} != {x};")
-                    clauses.append(f"reduction(|:{nan})")
-                    self.finished[n] = f"{nan} ? NAN : {s}"
+            self.reduce(n, body, clauses, indent)
         for x in [*[x for e in effects for x in (e.x, e.row) if x is not None], *carry]:
             self.need(x)                                   # all is read before anything is overwritten
         for e in effects:
@@ -400,6 +394,21 @@ class Printer:
             self.ident[n] = self.fresh("r")
             body.append(f"{indent}const {self.ctype(n)} {self.ident[n]} = {text};")
         body += [f"{indent}{line}" for line in self.row_sums]
+
+    def reduce(self, n, body, clauses, indent):
+        """The statements of a reduction within the loop."""
+        x, s = self.need(n.args[0]), self.partial[n]
+        if n.op in ("sum", "prod"):
+            self.inner.append(f"{s} {'+*'[n.op == 'prod']}= {x};")
+            return
+        sign = ">" if n.op == "max" else "<"
+        self.inner.append(f"{s} = {x} {sign} {s} ? {x} : {s};")
+        if n.dtype.char in "fd":                           # NaN wins; the clause `max` would lose it
+            nan = self.fresh("nan")
+            body.append(f"{indent}int {nan} = 0;")
+            self.inner.append(f"{nan} |= {x} != {x};")
+            clauses.append(f"reduction(|:{nan})")
+            self.finished[n] = f"{nan} ? NAN : {s}"
 
     def by_row(self, e):
         """Whether a sum is over the columns too."""

@@ -7,6 +7,7 @@ import weakref
 import numpy as np
 
 from ..autograd import dispatch, saved
+from ..autograd.functional import running
 from ..core import layers
 from ..core.grad_mode import grad_mode, open_batches, open_levels
 from . import trace
@@ -23,8 +24,9 @@ __all__ = ["Compiled"]
 
 def is_looked_into(tensors):
     """Whether somebody wants more of a call than its results (saved tensors, tangents, the functions of subclasses), or
-    no program at all (a `vmap` around, whose batch a program knows nothing of, and `compiler.set_stance`)."""
-    return (saved.stack.pairs or current.eager or open_levels and grad_mode.levels
+    no program at all (a `vmap` around, whose batch a program knows nothing of, a transform that may differentiate the
+    function more than once, and `compiler.set_stance`)."""
+    return (saved.stack.pairs or current.eager or running.depth or open_levels and grad_mode.levels
             or open_batches and grad_mode.batches or dispatch.would_ask(tensors))
 
 

@@ -269,9 +269,7 @@ class Source:
             lines.append(f"{self.name_of(v)} = {made}")
         for i in group.instructions:
             for v in i.operands():
-                if v.shape == group.shape and v not in local and v not in group.made:
-                    local[v] = f"{self.name_of(v)}[s]"
-                elif v.shape[:1] == group.shape[:1] and len(v.shape) == len(group.shape) and v not in group.made:
+                if v.shape[:1] == group.shape[:1] and len(v.shape) == len(group.shape) and v not in group.made:
                     local[v] = f"{self.name_of(v)}[s]"
         remark = f"# {len(group.instructions)} elementwise steps in blocks that stay in the cache"
         lines += [f"for i in range(0, {rows}, {height}):    {remark}", f"    s = slice(i, i + {height})"]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.arrays import owner, pointer
-from ..utils._pytree import tree_leaves
 from . import c_words
 from .program import Value
 
-__all__ = ["Call", "NoLowering", "Product", "as_blas", "into", "is_basic", "is_number", "values_of", "weak"]
+__all__ = ["Call", "NoLowering", "Product", "as_blas", "into", "is_basic", "is_number", "weak"]
 
 
 class NoLowering(Exception):
@@ -23,11 +22,13 @@ class Product:
         self.a, self.b, self.c, self.shape, self.inner, self.alpha = a, b, c, shape, inner, alpha
         self.names, self.origin = ["matmul"], []
 
+    # The roots of items are views of dicts: a set would order them by where they lie in memory, and by their order
+    # `arena` places arrays, which the text of C says, under which libraries are kept.
     def roots_read(self):
-        return {self.a.root, self.b.root}
+        return dict.fromkeys((self.a.root, self.b.root)).keys()
 
     def roots_written(self):
-        return {self.c.root}
+        return {self.c.root: None}.keys()
 
 
 class Call:
@@ -38,20 +39,16 @@ class Call:
         self.barrier = instruction.kind == "effect"        # an optimiser's step: it writes to what it likes
 
     def roots_read(self):
-        return {v.root for v in self.instruction.operands()}
+        return dict.fromkeys([v.root for v in self.instruction.operands()]).keys()
 
     def roots_written(self):
-        return {v.root for v in (*self.instruction.results, *self.instruction.writes)}
+        return dict.fromkeys([v.root for v in (*self.instruction.results, *self.instruction.writes)]).keys()
 
 
 # ------------------------------------------------------------------ questions
 def into(array):
     """How many bytes after the beginning of its memory an array begins."""
     return pointer(array) - pointer(owner(array))
-
-
-def values_of(x):
-    return [v for v in tree_leaves(x) if isinstance(v, Value)]
 
 
 def is_number(v):

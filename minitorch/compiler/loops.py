@@ -170,10 +170,10 @@ class Kernel:
         return [e.ref for e in self.effects]
 
     def roots_read(self):
-        return {r.root for r in self.reads()}
+        return dict.fromkeys([r.root for r in self.reads()]).keys()
 
     def roots_written(self):
-        return {r.root for r in self.writes()}
+        return dict.fromkeys([r.root for r in self.writes()]).keys()
 
     def whole(self, ref):
         """Whether a ref stands for all of its root: it is read or written at places that are computed."""

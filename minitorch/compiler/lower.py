@@ -20,10 +20,10 @@ from ..core.registry import OPS
 from ..utils._pytree import tree_leaves, tree_map
 from . import c_words
 from .indexed import Indexed
-from .items import Call, NoLowering, Product, into, is_basic, is_number, values_of, weak
+from .items import Call, NoLowering, Product, into, is_basic, is_number, weak
 from .lookups import Lookups
 from .loops import Kernel, Ref
-from .program import Instruction, Value
+from .program import Instruction, Value, values_in
 from .sums import ALIASES, Sums
 from .trace import Recorder
 from .traced import Traced, Tracer, arrays_in
@@ -477,9 +477,9 @@ class Lowering(Sums, Lookups):
         """The items of an op's reference, in place of the op."""
         recorder = Recorder(self.base.ndarray)
         tracer = ReferenceTracer(self.base, recorder)
-        for v in values_of((args, kwargs)):
+        for v in values_in((args, kwargs)):
             recorder.roots.setdefault(id(owner(v.example)), (owner(v.example), v.root))
-        if any(recorder.roots[id(owner(v.example))][1] is not v.root for v in values_of((args, kwargs))):
+        if any(recorder.roots[id(owner(v.example))][1] is not v.root for v in values_in((args, kwargs))):
             raise NoLowering("operands whose memory was found to be another's")
 
         def traced(v):
@@ -488,7 +488,7 @@ class Lowering(Sums, Lookups):
             made = Traced(v.example, recorder)
             made.value = v
             return made
-        halves = any(is_half(v.dtype) for v in values_of((args, kwargs)))
+        halves = any(is_half(v.dtype) for v in values_in((args, kwargs)))
         function = getattr(Float32Compute(tracer) if halves else tracer, name)
         try:
             with np.errstate(all="ignore"):

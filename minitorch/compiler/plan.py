@@ -22,15 +22,15 @@ from ..core import engine, graph
 from ..core.arrays import owner
 from ..core.device import get
 from ..core.grad_mode import grad_mode, recording
-from ..core.graph import MultiOutputNode, Node, OutputNode
+from ..core.graph import Node, OutputNode
 from ..core.tensor import Tensor, wrap
-from ..explain.graphs import raise_freed
 from . import trace
 from .emit import Source, identifier, set_gradients
 from .guards import Sharing, circumstances
 from .items import into
 from .launched import Launched
 from .native import Native
+from .nodes import CompiledNode, Description, FreedNode
 from .program import Program, Value
 from .results import Results, bump
 from .trace import Recorder, Tracing, has_hooks
@@ -352,7 +352,6 @@ class Backward:
         self.seeds, self.live, self.wanted = seeds, live, wanted
         self.outputs: list[Value | None] = []
         self.first, self.function = 0, None
-        self.op = Description()
 
     def split(self, plan, program):
         """Take the instructions of the backward pass out of the joint program; find what they read of the forward."""
@@ -381,55 +380,13 @@ class Backward:
     def attach(self, plan, leaves, tensors, saved):
         """Put a node behind the results that need gradients."""
         node = CompiledNode()
-        node.op, node.plan, node.saved, node.hooks = self.op, plan, tuple(saved), None
+        node.op, node.plan, node.saved, node.hooks = Description, plan, tuple(saved), None
         node.parents = tuple((t.node or t) if t.needs_grad else None
                              for t in [tensors[x] if isinstance(x, int) else x for x in self.wanted])
         node.shape = tuple(leaves[i].array.shape for i in self.live)
         node.backend, node.time = plan.base, graph.version_counter
         for k, i in enumerate(self.live):
             leaves[i].node, leaves[i].needs_grad = OutputNode(node, k), True
-
-
-class Description:
-    """The part of an op that the graph reads from its nodes."""
-
-    name = node_name = "CompiledBackward0"
-    saves_arrays = True
-
-
-class CompiledNode(MultiOutputNode):
-    """One run of a plan, waiting for its gradients."""
-
-    __slots__ = ("plan",)
-
-    def pull(self, g, create_graph):
-        if create_graph:
-            raise RuntimeError("a compiled function can be differentiated once: for create_graph=True call the "
-                               "function that was compiled")
-        if self.saved is None:
-            raise_freed(self)
-        if self.time != graph.version_counter:
-            self.check_unwritten()
-        backward = self.plan.backward
-        zeros = self.plan.base.xp.zeros
-        seeds = [zeros(v.shape, v.dtype) if x is None else x if x.strides == v.example.strides
-                 else self.plan.base.xp.array(x, order="C") for x, v in zip(g, backward.seeds)]
-        results = backward.function(*seeds, *self.saved)
-        return tuple(None if k is None or p is None else results[k] for k, p in zip(backward.which, self.parents))
-
-
-class FreedNode(MultiOutputNode):
-    """The graph of a result that the function has already gone through itself: a second backward pass is refused."""
-
-    __slots__ = ()
-
-    def __init__(self, plan, result):
-        self.op, self.saved, self.hooks, self.parents = Description, None, None, (None,)
-        self.shape, self.backend, self.time = (result.array.shape,), plan.base, graph.version_counter
-        result.node, result.needs_grad = OutputNode(self, 0), True
-
-    def pull(self, g, create_graph):
-        raise_freed(self)
 
 
 # ------------------------------------------------------------------ arguments that belong to another graph

@@ -40,6 +40,8 @@ class dtype:
 
     def to_complex(self):
         """The complex type whose parts have this precision."""
+        if self.category < FLOATING:
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.name}")
         if self.category == COMPLEX:
             return self
         return complex128 if self is float64 else complex64

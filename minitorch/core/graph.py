@@ -19,6 +19,7 @@ version_counter = 0                  # the number of writes in place so far, any
 versions: dict = {}          # id of an array that owns memory -> Version, for arrays that were written to
 inference: dict = {}         # id of an array that owns memory -> weak reference, for arrays made in inference mode
 node_hooks: tuple | None = None        # the `NodeHook`s of autograd/hooks, told of all nodes; None: there are none
+pull_of = None               # a function that gives a node's ``op.pull`` with plans; None: no device has them
 
 
 class Node:
@@ -55,7 +56,7 @@ class Node:
             self.check_unwritten()
         if create_graph:
             return self.op.pull(self.op.recorded, g, self.as_tensors(), self.parents)
-        return self.op.pull(self.backend, g, saved, self.parents)
+        return (self.op.pull if pull_of is None else pull_of(self))(self.backend, g, saved, self.parents)
 
     def release(self):
         """Free the saved values; a second backward pass will say so."""
@@ -207,8 +208,7 @@ def bump_versions(memories, writer, line):
 
 def version(array):
     """How often the memory of `array` was written to in place."""
-    found = versions.get(id(counted(array)))
-    return 0 if found is None else found.count
+    return getattr(versions.get(id(counted(array))), "count", 0)
 
 
 def calling_line():

@@ -108,10 +108,8 @@ def check_is_no_leaf(target, writer, result=None):
     base = target._base
     if base is not None and base.node is None and (base.needs_grad or target.needs_grad):
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if base is not None and base.needs_grad and not target.needs_grad:
-        raise RuntimeError(f"A view was created in no_grad mode and is being modified inplace with grad mode enabled: "
-                           f"{writer}() would change its base behind the graph's back. Make the view and write to it "
-                           f"both inside or both outside the no_grad block.")
+    if base is not None and base.needs_grad:
+        late.check_view(target, writer)
     if base is not None and base.backend is not target.backend and (target if result is None else result).needs_grad:
         raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in place; clone() it first")
 
@@ -125,17 +123,15 @@ def check_can_hold(target, result, writer):
 
 def adopt(target, result):
     """Give `target` the node of `result`; give its base and the other views nodes behind it."""
-    base = target._base
-    if base is None:
-        base = target
+    base = target if target._base is None else target._base
+    views = late.views_to_remake(base) if base._views else ()
+    if base is target:
         put(base, result.node)
     else:
         put(base, make_node("as_strided_scatter", (base.node or (base if base.needs_grad else None), result.node), base,
                             base, target.array))
-    for ref in base._views or ():
-        view = ref()
-        if view is not None:
-            put(view, make_node("as_strided", (base.node,), view, base, view.array))
+    for view in views:
+        put(view, make_node("as_strided", (base.node,), view, base, view.array))
 
 
 def put(tensor, node):

@@ -9,30 +9,18 @@ import numpy as np
 from ..core.dtypes import float32
 from ..core.tensor import Tensor
 from ..ops.creation.create import from_numpy
-from .vision import VisionDataset
+from .vision import ImagesInMemory
 
 
-class DigitImages(VisionDataset):
-    """The base of sets of digits that are in memory: ``data``, uint8 (N, H, W) up to `brightest`, and ``targets``."""
+class DigitImages(ImagesInMemory):
+    """The base of sets of digits, whose images have values up to `brightest`."""
 
     classes = [str(digit) for digit in range(10)]
     brightest = 255
-    data: Tensor
-    targets: Tensor
 
     def tensors(self) -> tuple[Tensor, Tensor]:
         """All images as float32 (N, 1, H, W) with values 0 to 1, and the labels: ready for a `TensorDataset`."""
         return self.data.unsqueeze(1).to(float32) / self.brightest, self.targets
-
-    def __getitem__(self, index: int):
-        return self._item(self.data.array[index], self.targets.array[index])
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    @property
-    def class_to_idx(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.classes)}
 
 
 class Digits(DigitImages):

@@ -12,7 +12,7 @@ from ..explain.callers import warn
 from ..ops.creation.create import from_numpy
 from ..utils._bounds import exactly, most_of, numbers, size_of
 from .utils import check_integrity, fetch
-from .vision import VisionDataset
+from .vision import ImagesInMemory
 
 
 def renamed(old: str, new: str) -> property:
@@ -25,7 +25,7 @@ def renamed(old: str, new: str) -> property:
     return property(get, doc=f"The old name of `{new}`.")
 
 
-class MNIST(VisionDataset):
+class MNIST(ImagesInMemory):
     """Handwritten digits: 60,000 images of 28x28 for training, 10,000 for testing (Y. LeCun, C. Cortes, C. Burges).
 
     root: the four files are in ``root/MNIST/raw``, packed (``train-images-idx3-ubyte.gz``) or not.
@@ -90,10 +90,6 @@ class MNIST(VisionDataset):
     def raw_folder(self) -> str:
         return os.path.join(self.root, type(self).__name__, "raw")
 
-    @property
-    def class_to_idx(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.classes)}
-
     def download(self) -> None:
         """Fetch the files that are not there yet, from the first mirror that has them."""
         for name, checksum in self.resources:
@@ -109,12 +105,6 @@ class MNIST(VisionDataset):
             f"Dataset not found. You can use download=True to download it, or put {name}.gz from {self.mirrors[0]} "
             f"into {os.path.abspath(self.raw_folder)}"
         )
-
-    def __getitem__(self, index: int):
-        return self._item(self.data.array[index], self.targets.array[index])
-
-    def __len__(self) -> int:
-        return len(self.data)
 
     def extra_repr(self) -> str:
         return f"Split: {'Train' if self.train else 'Test'}"

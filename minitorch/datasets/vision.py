@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.tensor import Tensor
 from ..utils.data.dataset import Dataset
 
 
@@ -58,11 +59,25 @@ class VisionDataset(Dataset):
 
     def _transformed(self, image: Any, target: Any) -> tuple[Any, Any]:
         # Not by ``self.transforms``: programs set these two attributes afterwards.
-        if self.transform is not None:
-            image = self.transform(image)
-        if self.target_transform is not None:
-            target = self.target_transform(target)
-        return image, target
+        return StandardTransform(self.transform, self.target_transform)(image, target)
+
+
+class ImagesInMemory(VisionDataset):
+    """The base of data sets whose images are in ``data``, uint8 (N, H, W), and labels in ``targets``, int64 (N,)."""
+
+    data: Tensor
+    targets: Tensor
+    classes: list[str]
+
+    def __getitem__(self, index: int):
+        return self._item(self.data.array[index], self.targets.array[index])
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.classes)}
 
 
 class StandardTransform:

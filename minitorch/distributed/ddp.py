@@ -89,6 +89,13 @@ def broadcast_all(group, tensors, root, name):
     group.call(name, f"of {len(tensors)} tensors from {group.ranks[root]}", body, after=flush)
 
 
+def check_absent(**options):
+    """NotImplementedError for an option of PyTorch's that is given and that nothing here stands for."""
+    for name, given in options.items():
+        if given is not None:
+            raise NotImplementedError(f"DistributedDataParallel: {name} is not supported: leave it out")
+
+
 class DistributedDataParallel(Module, Joinable):
     """`module` with gradients that are averaged over all ranks; call it as `module`, then ``loss.backward()``.
 
@@ -114,23 +121,22 @@ class DistributedDataParallel(Module, Joinable):
                  skip_all_reduce_unused_params=False, bucket_cap_mb_list=None, batched_grad_copy=False,
                  forward_sync_buffers=None):
         super().__init__()
-        for name, given in dict(delay_all_reduce_named_params=delay_all_reduce_named_params,
-                                mixed_precision=mixed_precision,
-                                param_to_hook_all_reduce=param_to_hook_all_reduce).items():
-            if given is not None:
-                raise NotImplementedError(f"DistributedDataParallel: {name} is not supported: leave it out")
+        check_absent(delay_all_reduce_named_params=delay_all_reduce_named_params, mixed_precision=mixed_precision,
+                     param_to_hook_all_reduce=param_to_hook_all_reduce)
         if process_group is not None and device_mesh is not None:
             raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
         self.process_group = resolved(device_mesh.get_group() if device_mesh is not None else process_group)
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
-        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad and name not in ignored]
+        parameters = [(name, p) for name, p in module.named_parameters() if name not in ignored]
+        buffers = [b for name, b in module.named_buffers() if name not in ignored]
+        named = [(name, p) for name, p in parameters if p.requires_grad]
         if not named:
             raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have any parameters that "
                                "require a gradient.")
         self.device_ids = None if device_ids is None else [d for d in device_ids if d is not None] or None
         if self.device_ids is not None and len(self.device_ids) > 1:
             raise ValueError("device_ids can only be None or contain a single element.")
-        state = [t for name, t in (*module.named_parameters(), *module.named_buffers()) if name not in ignored]
+        state = [*[p for _, p in parameters], *buffers]
         if any(isinstance(t, (UninitializedParameter, UninitializedBuffer)) for t in state):
             raise RuntimeError("Modules with uninitialized parameters can't be used with `DistributedDataParallel`. "
                                "Run a dummy forward pass to correctly initialize the modules")
@@ -140,12 +146,11 @@ class DistributedDataParallel(Module, Joinable):
         self.find_unused_parameters, self.static_graph = bool(find_unused_parameters), bool(static_graph)
         self.gradient_as_bucket_view = bool(gradient_as_bucket_view)
         self.require_backward_grad_sync, self.require_forward_param_sync = True, True
-        self._buffers_to_send = [b for name, b in module.named_buffers() if name not in ignored]
-        self._static_used = self._joining = None
+        self._buffers_to_send, self._static_used, self._joining = buffers, None, None
         if init_sync:
             self._check_models(named)
             if forward_sync_buffers is None and not self.forward_sync_buffers:
-                state = [p for name, p in module.named_parameters() if name not in ignored]
+                state = state[:len(parameters)]
             broadcast_all(self.process_group, state, 0, "broadcast_model")
         cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * 2**20)
         if cap <= 0:

@@ -26,6 +26,7 @@ __all__ = ["ProcessNode", "Supervisor"]
 
 FOLDER = "MINITORCH_JOB"                                   # where the launcher has made the folder
 ASK = getattr(signal, "SIGRTMAX", signal.SIGUSR2) - (1 if hasattr(signal, "SIGRTMAX") else 0)   # "where are you?"
+PATIENCE = 2.0                                             # seconds that a rank on a busy machine has to answer
 
 
 def shared_folder():
@@ -121,13 +122,14 @@ class ProcessNode(Shared):
     def where(self, rank):
         """The line at which a rank is, as (file, line): a signal asks it, and Python's fault handler answers."""
         try:
-            before = os.fstat(self.stacks).st_size
+            before, told, same = os.fstat(self.stacks).st_size, b"", 0
             os.kill(int(self.rows["pid"][rank]), ASK)
-            for _ in range(50):
+            end = time.monotonic() + PATIENCE
+            while own_frame(told) is None and same < 20 and time.monotonic() < end:    # written piece by piece
                 time.sleep(0.01)
-                if os.fstat(self.stacks).st_size > before:
-                    break
-            return line_of(os.pread(self.stacks, 1 << 16, before).decode(errors="replace"))
+                more = os.pread(self.stacks, 1 << 16, before).rpartition(b"\n")[0]     # the lines that are complete
+                told, same = more, same + 1 if more and more == told else 0
+            return own_frame(told) or next(frames_of(told), None)
         except OSError:
             return None
 
@@ -137,13 +139,17 @@ class ProcessNode(Shared):
         os.close(self.file)                                # and with it the lock
 
 
-def line_of(stack):
-    """(file, line) of the innermost frame outside of this package and of Python's own files."""
-    frames = [(file, int(line)) for file, line in re.findall(r'File "(.*?)", line (\d+)', stack)]
+def frames_of(stack):
+    """Yield (file, line) of each frame that Python's fault handler has told, the innermost first."""
+    for file, line in re.findall(r'File "(.*?)", line (\d+)', stack.decode(errors="replace")):
+        yield file, int(line)
+
+
+def own_frame(stack):
+    """The innermost frame outside of this package and of Python's own files; None where there is none."""
     here, library = os.path.dirname(os.path.dirname(__file__)), os.path.dirname(os.__file__)
-    own = [f for f in frames if not f[0].startswith((here, "<")) and (not f[0].startswith(library)
-                                                                     or "site-packages" in f[0])]
-    return own[0] if own else frames[0] if frames else None
+    return next((frame for frame in frames_of(stack) if not frame[0].startswith((here, "<"))
+                 and (not frame[0].startswith(library) or "site-packages" in frame[0])), None)
 
 
 class Supervisor:

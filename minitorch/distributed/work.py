@@ -3,71 +3,22 @@
 import queue
 import threading
 
+from .. import futures
+
 __all__ = ["Future", "Work"]
 
 
-class Future:
-    """The result of a `Work`, once it is done: ``wait()``, ``then(callback)``, as ``torch.futures.Future``."""
+class Future(futures.Future):
+    """The result of a `Work`, once it is done."""
 
-    def __init__(self, *, devices=None):
-        self._done, self._callbacks, self._lock = threading.Event(), [], threading.Lock()
-        self._value = self._error = None
-        self.ready = None                                  # for work of a device: makes what comes after wait for it
-
-    def done(self):
-        """Whether there is a value or an error."""
-        return self._done.is_set()
-
-    def wait(self):
-        """The value, when it is there; the error, if there was one."""
-        self._done.wait()
-        return self.value()
+    ready = None                                           # for work of a device: makes what comes after wait for it
 
     def value(self):
         """The value, or the error raised."""
-        if self._error is not None:
-            raise self._error
+        found = super().value()
         if self.ready is not None:
             self.ready()
-        return self._value
-
-    def set_result(self, value):
-        """Give the value; runs the callbacks."""
-        self._finish(value, None)
-
-    def set_exception(self, error):
-        """Give an error in the place of a value; runs the callbacks."""
-        self._finish(None, error)
-
-    def _finish(self, value, error):
-        with self._lock:
-            self._value, self._error = value, error
-            self._done.set()
-            callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            callback(self)
-
-    def add_done_callback(self, callback):
-        """Run ``callback(future)`` when it is done."""
-        with self._lock:
-            if not self._done.is_set():
-                self._callbacks.append(callback)
-                return
-        callback(self)
-
-    def then(self, callback):
-        """A Future of what ``callback(this one)`` returns when this one is done."""
-        following = Future()
-
-        def run(future):
-            try:
-                value = callback(future)
-            except BaseException as error:
-                following.set_exception(error)
-            else:
-                following.set_result(value)
-        self.add_done_callback(run)
-        return following
+        return found
 
 
 class Work:
@@ -82,7 +33,7 @@ class Work:
     def wait(self, timeout=None):
         """Wait until the call is done, up to `timeout` (a timedelta)."""
         if timeout is not None and timeout.total_seconds() > 0:
-            if not self._future._done.wait(timeout.total_seconds()):
+            if not self._future._settled.wait(timeout.total_seconds()):
                 raise RuntimeError(f"Timed out after {timeout.total_seconds():g} s waiting for a call to finish")
         self._future.wait()
         return True
@@ -124,7 +75,7 @@ class Work:
             if found is not None:
                 self._source = found
         except BaseException as error:
-            self._future.set_exception(error)
+            self._future._settle(None, error)
         else:
             self._future.set_result(self._tensors)
 

@@ -4,6 +4,7 @@ import functools
 
 from ..autograd import api
 from ..autograd import functional as _functional
+from ..autograd.functional import differentiating
 from ..autograd.grad_mode import enable_grad
 from ..autograd.tangents import dual, opened, tangent_of, without_level, zeros_like
 from ..backends.batched.crossing import entered
@@ -29,7 +30,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     @functools.wraps(func)
     def call(*args, **kwargs):
         chosen, outside = positions(argnums, len(args)), is_nested(args)
-        with enable_grad():
+        with differentiating():
             args = list(args)
             for i in chosen:
                 args[i] = tree_map(fresh, args[i])
@@ -88,7 +89,7 @@ def vjp(func, *primals, has_aux=False):
 def run_recorded(flat):
     """The outputs of `flat` at its arguments, recorded; the tensors that stood for these; and whether a derivative of
     the derivative may be asked for."""
-    with enable_grad():
+    with differentiating():
         xs = [fresh(x) for x in flat.leaves]
         outputs = flat(*xs)
     return outputs, xs, is_nested(flat.leaves) or reaches_others([*outputs, *tree_leaves(flat.aux)], xs)

@@ -1,6 +1,6 @@
 """Calls of modules with other parameters and buffers."""
 
-from ..core.tensor import Tensor
+from ..core.registry import late
 from ..ops.shapes.join import stack
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
@@ -10,46 +10,11 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     """Call a module with other parameters and buffers, given by name; gradients flow to them.
 
     Other names than those of parameters and buffers are attributes for the time of the call, unless `strict`.
+    `tie_weights`: a tensor that the module has under several names is replaced under all of them; ValueError if these
+    are given different ones.
     """
-    given = parameter_and_buffer_dicts
-    if not isinstance(given, (dict, tuple, list)):
-        raise ValueError(f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
-                         f"{type(given)}")
-    if isinstance(given, (tuple, list)):
-        names = [k for d in given for k in d]
-        repeated = [k for k in dict.fromkeys(names) if names.count(k) > 1]
-        if repeated:
-            raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
-    given = {k: v for d in given for k, v in d.items()} if isinstance(given, (tuple, list)) else dict(given)
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
-    if strict:
-        check_names(module, given)
-    outer: list = []
-    try:
-        for name, value in given.items():
-            owner, _, leaf = name.rpartition(".")
-            if not isinstance(value, Tensor):
-                raise TypeError(f"{value} is not an instance of torch.Tensor")
-            place = module.get_submodule(owner)
-            store = next((d for d in (place._parameters, place._buffers) if leaf in d), place.__dict__)
-            outer.append((store, leaf, store.get(leaf, outer)))
-            store[leaf] = value
-        return module(*args, **(kwargs or {}))
-    finally:
-        for store, leaf, value in reversed(outer):
-            if value is outer:                             # it was not there before
-                del store[leaf]
-            else:
-                store[leaf] = value
-
-
-def check_names(module, given):
-    """RuntimeError unless the names are those of all parameters and buffers."""
-    known = {*dict(module.named_parameters()), *dict(module.named_buffers())}
-    lines = [f"\n\t{what} key(s): {', '.join(map(repr, sorted(names)))}."
-             for what, names in (("Unexpected", set(given) - known), ("Missing", known - set(given))) if names]
-    if lines:
-        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:{''.join(lines)}")
+    return late.functional_call(module, parameter_and_buffer_dicts, args, kwargs, tie_weights=tie_weights,
+                                strict=strict)
 
 
 def stack_module_state(models):

@@ -54,8 +54,8 @@ class Future:
         def call(done):
             try:
                 result = callback(done)
-            except Exception as error:
-                after.set_exception(error)
+            except BaseException as error:
+                after._settle(None, error)
             else:
                 after.set_result(result)
         self._when_done(call)

@@ -73,7 +73,9 @@ def cast_data(array, dtype):
     found = as_np(dtype)
     if array.size and found.kind in "iufV" and array.dtype.kind in "iufVc" and found != array.dtype:
         if array.dtype.kind == "c":
-            ranges.fit(1j, dtype)
+            raise TypeError(f"must be real number, not complex, for a tensor of {dtype}: take x.real")
+        if found == "uint64" and array.min() < 0:
+            raise OverflowError("can't convert negative int to unsigned")
         elif found.kind in "iu":                           # all numbers fit if these do; NaN is the minimum, too
             ranges.fit(array.min().item(), dtype)
             ranges.fit(array.max().item(), dtype)
@@ -282,7 +284,8 @@ def spaced(start, end, steps, found):
         start, end, i = np.float32(start), np.float32(end), np.arange(steps)
         step = np.float64((end - start) / np.float32(max(steps - 1, 1)))
         return np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)).astype(found)
-    wide = np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32 if found.kind in "fV" else found.type
+    wide = (found.type if found.kind == "c" else
+            np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32)
     if found.kind in "iu":
         start, end = int(start), int(end)
     step = wide((end - start) / (steps - 1)) if steps else 0
@@ -323,6 +326,19 @@ def counts_of(repeats):
 def repeated(n, counts):
     """Each of 0, 1, ..., n - 1 as often as `counts` says, as an int64 array."""
     return np.repeat(np.arange(n), counts)
+
+
+def ends_of(lengths):
+    """Where segments of these lengths (..., n) begin and end: (..., n + 1)."""
+    return np.concatenate([np.zeros((*lengths.shape[:-1], 1), np.int64), np.cumsum(lengths, -1)], -1)
+
+
+def segment_places(ends, size):
+    """The segment in which each of `size` places lies, or n: `ends` (..., n + 1) are where n segments begin and end."""
+    n = ends.shape[-1] - 1
+    counts = np.concatenate([ends[..., :1], np.diff(ends), size - ends[..., -1:]], -1)
+    places = np.broadcast_to(np.arange(-1, n + 1) % (n + 1), counts.shape)
+    return np.repeat(places.reshape(-1), counts.reshape(-1)).reshape(*ends.shape[:-1], size)
 
 
 def mapped_file(filename, shared, nbytes):

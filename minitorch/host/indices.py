@@ -39,6 +39,8 @@ def parse(x, item):
             basic += [ALL] * (x.array.ndim - used)
             advanced += [ALL] * (x.array.ndim - used)
         elif is_array(p):
+            if 0 in p.shape and p.dtype == bool:           # NumPy lets them through, whatever they lie on
+                check_mask(p.shape, x.array.shape, sum([b is not None for b in basic]))
             basic += [ALL] * n_dims(p) or [None]
             advanced.append(p if n_dims(p) else p.reshape(1))
         else:
@@ -47,6 +49,14 @@ def parse(x, item):
     while advanced[-1] is ALL:
         advanced.pop()
     return (None if all(b is ALL for b in basic) else tuple(basic)), tuple(advanced)
+
+
+def check_mask(mask, shape, dim):
+    """IndexError if a mask of the shape `mask` does not fit the dimensions of `shape` from `dim` on."""
+    for d, (n, size) in enumerate(zip(mask, shape[dim:])):
+        if n != size:
+            raise IndexError(f"The shape of the mask {list(mask)} at index {d} does not match the shape of the indexed "
+                             f"tensor {list(shape)} at index {dim + d}")
 
 
 def as_parts(item):

@@ -9,6 +9,28 @@ from . import hooks
 __all__ = ["FlopCounterMode"]
 
 
+def work_noted(note, custom=None):
+    """A layer that calls ``note(name, flops)`` after each op that has work; what an op calls itself counts as its own.
+
+    custom: functions of the result and the inputs by op name, in place of the definitions'.
+    """
+    custom, inside = custom or {}, 0                       # inside: how many ops are running, one within the other
+
+    def begin(name, arrays, attrs, backend):
+        nonlocal inside
+        inside += name in OPS                              # not the run of a compiled function
+        return name, arrays
+
+    def end(call, result):
+        nonlocal inside
+        name, arrays = call
+        inside -= name in OPS
+        work = custom.get(name) or (OPS[name].flops if name in OPS else None)
+        if not inside and work is not None and result is not None:
+            note(name, work(result[0] if isinstance(result, tuple) else result, *arrays))
+    return observed(begin, end)
+
+
 class FlopCounterMode:
     """Counts the FLOPs of all products, convolutions and sums in a block, by module and op.
 
@@ -31,13 +53,13 @@ class FlopCounterMode:
     def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
         self.depth, self.display, self.custom = depth, display, dict(custom_mapping or {})
         self.flop_counts = defaultdict(lambda: defaultdict(int))
-        self.paths, self.open, self.inside = {}, [], 0
+        self.paths, self.open = {}, []
 
     def __enter__(self):
         self.flop_counts.clear()
         self.handles = [hooks.register_module_forward_pre_hook(self.enter),
                         hooks.register_module_forward_hook(self.leave, always_call=True)]
-        self.layer = observed(self.begin, self.end)
+        self.layer = work_noted(self.note, self.custom)
         self.layer.__enter__()
         return self
 
@@ -58,19 +80,10 @@ class FlopCounterMode:
     def leave(self, module, args, output):
         self.open.pop()
 
-    def begin(self, name, arrays, attrs, backend):
-        """An op begins; what it calls itself counts as its own."""
-        self.inside += name in OPS
-        return name, arrays
-
-    def end(self, call, result):
-        name, arrays = call
-        self.inside -= name in OPS
-        work = self.custom.get(name) or (OPS[name].flops if name in OPS else None)
-        if not self.inside and work is not None and result is not None:
-            flops = work(result[0] if isinstance(result, tuple) else result, *arrays)
-            for path in dict.fromkeys(["Global", *self.open]):
-                self.flop_counts[path][name] += flops
+    def note(self, name, flops):
+        """Count the work of an op in all calls of modules that are running."""
+        for path in dict.fromkeys(["Global", *self.open]):
+            self.flop_counts[path][name] += flops
 
     def get_total_flops(self):
         """The FLOPs of the block."""

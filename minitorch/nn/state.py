@@ -9,6 +9,7 @@ from collections import OrderedDict, namedtuple
 
 from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor
+from ..explain.callers import warn
 from .hooks import add_hook
 from .parameter import Parameter, is_lazy
 
@@ -189,6 +190,10 @@ class Stateful:
         if not lazy and new.shape != tensor.shape:
             return (f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, "
                     f"the shape in current model is {tensor.shape}.")
+        if tensor.is_meta and not new.is_meta and not assign:
+            warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
+                 f"model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state "
+                 f"dictionary to their corresponding key in the module instead of copying them in place?)")
         try:
             with no_grad():
                 if not assign:

@@ -2,10 +2,10 @@
 
 from .. import random
 from ..autograd.grad_mode import no_grad
-from ..core.layers import observed
-from ..core.registry import OPS, late
+from ..core.registry import late
 from ..core.tensor import Tensor
 from ..utils._pytree import tree_leaves
+from .flops import work_noted
 
 __all__ = ["summary", "Summary"]
 
@@ -52,7 +52,6 @@ class Summary:
         self.names = {m: path for path, m in model.named_modules()}
         self.seen = set()                                  # parameters that were counted
         self.open = []                                     # the calls that are running, outermost first
-        self.inside = 0                                    # how many ops are running, one within the other
         self.run(inputs, kwargs)
         own = list(model.parameters())
         self.parameters = sum(p.numel() for p in own)
@@ -68,7 +67,7 @@ class Summary:
         buffers = {name: b.detach().clone() for name, b in self.model.named_buffers()}
         state = random.get_rng_state()
         try:
-            with no_grad(), observed(self.begin, self.end):
+            with no_grad(), work_noted(self.note):
                 self.model(*inputs, **kwargs)
         finally:
             for handle in handles:
@@ -90,20 +89,10 @@ class Summary:
         row = self.open.pop()
         row.output = shapes_of(output)
 
-    def begin(self, name, arrays, attrs, backend):
-        """An op begins; what it calls itself counts as its own."""
-        self.inside += name in OPS                         # not the run of a compiled function
-        return name, arrays
-
-    def end(self, call, result):
-        """Note the work of an op in all calls of modules that are running."""
-        name, arrays = call
-        self.inside -= name in OPS
-        work = OPS[name].flops if name in OPS else None
-        if not self.inside and work is not None and result is not None:
-            flops = work(result[0] if isinstance(result, tuple) else result, *arrays)
-            for row in self.open:
-                row.flops += flops
+    def note(self, name, flops):
+        """Count the work of an op in all calls of modules that are running."""
+        for row in self.open:
+            row.flops += flops
 
     # -- words -------------------------------------------------------------------------------------------------
     def table(self):

@@ -8,6 +8,8 @@ is its transpose: the transform in the other direction, with the same factor in 
 "backward" to the inverse (the default), "forward" to the transform, "ortho" its root to both.
 """
 
+import math
+
 from ..core import dtypes
 from ..core.device import device as Device
 from ..core.errors import checked_dim
@@ -215,8 +217,14 @@ for _end in ("2", "n"):
 def frequencies(name, doc):
     def call(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
         dtype = dtypes.get_default_dtype() if dtype is None else dtype
-        host = empty(0, device="cpu").backend
-        array = getattr(host.xp.fft, name)(n.__index__(), d).astype(dtypes.as_np(dtype))
+        if dtype.category < dtypes.FLOATING:
+            raise RuntimeError(f"{name} requires a floating point or complex dtype, got {dtype}")
+        n, make = n.__index__(), getattr(empty(0, device="cpu").backend.xp.fft, name)
+        if n and d:
+            array = make(n, d)
+        else:                                              # infinite, and 0 * inf at 0, as in PyTorch
+            array = make(n or 1, 1.0)[:n if name == "fftfreq" else None] * math.inf
+        array = array.astype(dtypes.as_np(dtype))
         return placed(array, out, Device("cpu") if device is None else device, requires_grad)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc + " For `n` samples, `d` apart."

@@ -116,6 +116,16 @@ def format_order(memory_format, array):
     return channels_order(rank)
 
 
+def in_format(array, memory_format):
+    """The memory of a contiguous array as one of the same shape, whose elements lie in the order of a memory format."""
+    if memory_format is None or memory_format is contiguous_format:
+        return array
+    if memory_format is preserve_format:
+        raise RuntimeError("unsupported memory format Preserve: there is no tensor whose order could be kept")
+    order = format_order(memory_format, array)
+    return array.reshape([array.shape[d] for d in order]).transpose(inverse(order))
+
+
 # ---- arrays by the rule ------------------------------------------------------------------------------------
 def inverse(dims):
     """The order that undoes `dims`."""

@@ -55,4 +55,4 @@ def bind():
     Tensor.__rdiv__ = lambda self, other: R.mul(R.reciprocal(self), other)
     for name, op_name in UNARY.items():
         setattr(Tensor, f"__{name}__", getattr(R, op_name))
-    Tensor.__pos__ = lambda self: self
+    Tensor.__pos__ = lambda self: self.positive()

@@ -35,8 +35,12 @@ def cast_number(x, dtype):
         return round_number(x, dtype) if x else dtype.np.type(x)
     if dtype.category == dtypes.BOOL:
         return bool(x)
-    size = 8 * dtype.itemsize
-    x = int(x) % 2**size
+    x, size = int(x), 8 * dtype.itemsize
+    if 0 <= x < 128:                                       # fits every type, as most do
+        return x
+    if not -2**63 <= x < 2**64:
+        raise OverflowError(f"int too big to convert: {x} is beyond the range of 64 bits")
+    x %= 2**size
     return x - 2**size if dtype.is_signed and x >= 2**(size - 1) else x
 
 

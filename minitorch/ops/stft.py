@@ -56,18 +56,9 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     Frame t at frequency w is ``sum_k window[k] input[t hop + k] exp(-2 pi i w k / n_fft)``. Gradients flow to the
     input and the window. RuntimeError for sizes that do not fit.
     """
-    x, is_complex = input, input.is_complex() or (window is not None and window.is_complex())
-    if return_complex is None and not is_complex:
-        raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further "
-                           "require that return_complex=True in a future PyTorch release.")
-    if not is_inexact(x.array.dtype):
-        raise RuntimeError(f"stft(torch.{x.dtype.name}{list(x.shape)}, n_fft={n_fft}): expected a tensor of floating "
-                           f"point or complex values")
-    if x.array.ndim not in (1, 2):
-        raise RuntimeError(f"stft: expected a 1D or 2D tensor, got {x.array.ndim}D")
-    if align_to_window is not None and center:
-        raise RuntimeError("stft align_to_window should only be set when center = false.")
-    x = x if x.array.ndim == 2 else x.unsqueeze(0)
+    is_complex = input.is_complex() or (window is not None and window.is_complex())
+    check_signal(input, n_fft, center, is_complex, return_complex, align_to_window)
+    x = input if input.array.ndim == 2 else input.unsqueeze(0)
     if center:
         sides = (n_fft // 2, n_fft // 2)
         x = pad(x.unsqueeze(0), sides, pad_mode).squeeze(0)
@@ -89,6 +80,20 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     return out if return_complex or is_complex and return_complex is None else view_as_real(out)
 
 
+def check_signal(input, n_fft, center, is_complex, return_complex, align_to_window):
+    """RuntimeError for a signal or options that `stft` does not take."""
+    if return_complex is None and not is_complex:
+        raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further "
+                           "require that return_complex=True in a future PyTorch release.")
+    if not is_inexact(input.array.dtype):
+        raise RuntimeError(f"stft(torch.{input.dtype.name}{list(input.shape)}, n_fft={n_fft}): expected a tensor of "
+                           f"floating point or complex values")
+    if input.array.ndim not in (1, 2):
+        raise RuntimeError(f"stft: expected a 1D or 2D tensor, got {input.array.ndim}D")
+    if align_to_window is not None and center:
+        raise RuntimeError("stft align_to_window should only be set when center = false.")
+
+
 @composite
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
           length=None, return_complex=False):
@@ -98,22 +103,12 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     multiplied by the window and added, and the sum is divided by that of the squares of the windows: RuntimeError where
     this is 0. The result is real, or complex with `return_complex`, for a transform that has all frequencies.
     """
-    x = input
-    if not x.is_complex():
-        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with "
-                           "return_complex=True.")
-    if not x.array.size:
-        raise RuntimeError("istft: input tensor cannot be empty")
-    if x.array.ndim not in (2, 3):
-        raise RuntimeError(f"istft: expected a tensor with 2 or 3 dimensions, but got {x.array.ndim}")
-    points, frames = x.array.shape[-2:]
+    x, (points, frames) = input, checked_frames(input)
     onesided = points != n_fft if onesided is None else onesided
-    if onesided and n_fft // 2 + 1 != points:
+    if points != (n_fft // 2 + 1 if onesided else n_fft):
+        wanted = "n_fft / 2 + 1 when onesided=True" if onesided else "n_fft when onesided=False"
         raise RuntimeError(f"istft: expected the frequency dimension (3rd to the last) of the input tensor to match "
-                           f"n_fft / 2 + 1 when onesided=True, but got {points}")
-    if not onesided and n_fft != points:
-        raise RuntimeError(f"istft: expected the frequency dimension (3rd to the last) of the input tensor to match "
-                           f"n_fft when onesided=False, but got {points}")
+                           f"{wanted}, but got {points}")
     hop, width = sizes("istft", n_fft, hop_length, win_length, window)
     if hop > width:
         raise RuntimeError(f"istft: expected 0 < hop_length <= win_length, but got hop_length={hop}")
@@ -140,3 +135,15 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
              "the tail. Please check your center and hop_length settings.")
         y = constant_pad_nd(y, (0, end - total), 0)
     return y if input.array.ndim == 3 else y.squeeze(0)
+
+
+def checked_frames(input):
+    """The numbers of frequencies and frames of what `istft` is given; RuntimeError unless it comes from `stft`."""
+    if not input.is_complex():
+        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with "
+                           "return_complex=True.")
+    if not input.array.size:
+        raise RuntimeError("istft: input tensor cannot be empty")
+    if input.array.ndim not in (2, 3):
+        raise RuntimeError(f"istft: expected a tensor with 2 or 3 dimensions, but got {input.array.ndim}")
+    return input.array.shape[-2:]

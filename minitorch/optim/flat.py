@@ -119,15 +119,15 @@ class Elementwise(Optimizer):
     def _capture(self, group, bucket, grads, counters, fresh):
         """Record a step in a captured graph, which asks for its coefficients before each run."""
         if not bucket.at_once:
-            raise RuntimeError(f"{type(self).__name__} cannot be captured in a graph: only the rules of Adam, AdamW "
-                               f"and SGD have kernels for that")
+            raise RuntimeError(f"{type(self).__name__} cannot be captured in a graph: its rule has no kernel, or "
+                               f"parameters, gradients or states are not contiguous")
         if fresh:
             raise RuntimeError(f"{type(self).__name__} has no state yet: run a step or two before capturing one")
 
         def numbers():
             c, shrink, decay = self._coefficients(group, False, counters)
-            return [*c, *[0.0] * (5 - len(c)), 1.0 if shrink is None else shrink, decay]
-        of_rule = bucket.capture.numbers(7, numbers)
+            return [*c, *[0.0] * (7 - len(c)), 1.0 if shrink is None else shrink, decay]
+        of_rule = bucket.capture.numbers(9, numbers)
         bucket.at_once([grads[i] for i in bucket.members], (), 1, 0, group.get("maximize"), of_rule)
 
     def _apply(self, group, bucket, grads, c, shrink, decay):

@@ -13,7 +13,8 @@ __all__ = []
 def __getattr__(name):
     method = name.removeprefix("_foreach_")
     public = FUNCTIONS.get(("linalg", "vector_norm") if method == "norm" else ("", method))
-    function = public.call if public else getattr(Tensor, method, None)
+    writer = getattr(Tensor, method, None)                 # which writes plain sums in place, without a copy
+    function = public.call if public and not (method.endswith("_") and writer) else writer
     if function is None and ("", method[:-1]) in FUNCTIONS:    # `maximum_`
         plain = FUNCTIONS["", method[:-1]].call
         function = lambda x, *args: x.copy_(plain(x, *args))                        # noqa: E731

@@ -56,14 +56,28 @@ class EventList(list):
                 found[key] = EventAverage(event.name, event.kind, [list(s) for s in key[1]])
                 found[key].stack = key[2]
             found[key].add(event)
-        made = EventList(found.values())
-        made.has_memory, made.has_device, made.has_shapes = self.has_memory, self.has_device, group_by_input_shape
+        return self.like_this(found.values(), group_by_input_shape)
+
+    def like_this(self, averages, has_shapes):
+        """A list of averages that has the columns of this one."""
+        made = EventList(averages)
+        made.has_memory, made.has_device, made.has_shapes = self.has_memory, self.has_device, has_shapes
+        return made
+
+    def averages(self):
+        """Each event as an `EventAverage` of its own; a list of averages is returned as it is."""
+        if not self or isinstance(self[0], EventAverage):
+            return self
+        alone = [EventAverage(e.name, e.kind, [list(shape) for shape in e.shapes]) for e in self]
+        made = self.like_this(alone, self.has_shapes)
+        for average, event in zip(made, self, strict=True):
+            average.add(event)
         return made
 
     def total_average(self):
         """Everything as one `EventAverage`."""
         total = EventAverage("Total", "total")
-        for e in self:
+        for e in self.averages():
             total.count += e.count
             total.self_cpu_time_total += e.self_cpu_time_total
             total.cpu_time_total += e.cpu_time_total
@@ -109,11 +123,11 @@ class EventList(list):
               max_shapes_column_width=80, header=None, top_level_events_only=False):
         """The averages as a table in text, sorted by an attribute such as "self_cpu_time_total", at most `row_limit`.
 
-        A name or list of shapes that is longer than its column may be is cut.
+        Events have a row each. A name or list of shapes that is longer than its column may be is cut.
         """
-        columns = self.columns()
+        columns, found = self.columns(), self.averages()
         widths = {"Name": max_name_column_width, "Input Shapes": max_shapes_column_width}
-        chosen = self.sorted_by(sort_by)[:row_limit if row_limit >= 0 else None]
+        chosen = found.sorted_by(sort_by)[:row_limit if row_limit >= 0 else None]
         rows = [[cut(write(e), widths.get(name)) for name, write in columns.items()] for e in chosen]
         rows = [list(columns), *rows]
         sizes = [max(len(row[i]) for row in rows) for i in range(len(columns))]

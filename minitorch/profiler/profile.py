@@ -96,11 +96,11 @@ class profile:
         if self.recording is not None and self.step_event is not None:
             self.recording.end(self.step_event)
             self.step_event = None
+        self.step_num += 1                                 # `on_trace_ready` sees the number of the step that begins
         if self.action is ProfilerAction.RECORD_AND_SAVE:
             self.end_recording(keep=True)
             if self.on_trace_ready is not None:
                 self.on_trace_ready(self)
-        self.step_num += 1
         self.enter(self.schedule(self.step_num))
 
     def enter(self, action):

@@ -102,6 +102,7 @@ class Generator:
             raise TypeError(f"expected a minitorch.ByteTensor (uint8), as get_state returns, "
                             f"but got {type(new_state).__name__}")
         self.load_bytes(array)
+        return self
 
     def state_bytes(self):
         """The state as a NumPy array of 5056 bytes."""

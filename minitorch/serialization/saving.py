@@ -146,9 +146,14 @@ def pickled_with(storages, obj, module, protocol, zipped):
     if not 2 <= protocol <= pickle.HIGHEST_PROTOCOL:
         raise ValueError(f"pickle_protocol must be 2 to {pickle.HIGHEST_PROTOCOL}, got {protocol}")
 
-    class Pickler(base):
-        """Python's pickler, with PyTorch's names for what PyTorch has and references for storages."""
+    buffer = io.BytesIO()
+    pickler_over(base, storages, zipped)(buffer, protocol).dump(obj)
+    return buffer.getvalue()
 
+
+def pickler_over(base, storages, zipped):
+    """A class of picklers over a Python one, with PyTorch's names for what PyTorch has and references for storages."""
+    class Pickler(base):
         dispatch = dict(base.dispatch)
 
         def persistent_id(self, value):
@@ -179,7 +184,4 @@ def pickled_with(storages, obj, module, protocol, zipped):
         dispatch[FunctionType] = save_global
         dispatch[names.StorageType] = dispatch[dtypes.dtype] = save_global
         dispatch[device], dispatch[bytes] = save_device, save_bytes
-
-    buffer = io.BytesIO()
-    Pickler(buffer, protocol).dump(obj)
-    return buffer.getvalue()
+    return Pickler

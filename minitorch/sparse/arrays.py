@@ -35,6 +35,10 @@ class SparseArray:
         """The same entries with their values as `dtype`."""
         return SparseArray(self.pattern, self.values.astype(dtype))
 
+    def item(self):
+        """The only element, as a Python number."""
+        return densified(self).item()
+
     def copy(self):
         """The same pattern with values of its own."""
         return SparseArray(self.pattern, self.values.copy())

@@ -59,6 +59,23 @@ class check_sparse_tensor_invariants:
         return functools.wraps(function)(called)
 
 
+def check_size(size, indices, shape):
+    """RuntimeError unless indices, an array (sparse dimensions, nnz), and values of this shape fit into the size."""
+    n, dense = indices.shape[0], shape[1:]
+    if len(size) != n + len(dense):
+        raise RuntimeError(f"number of dimensions must be sparse_dim ({n}) + dense_dim ({len(dense)}), but got "
+                           f"{len(size)}")
+    if size[n:] != dense:
+        raise RuntimeError(f"values has incorrect size, expected {[indices.shape[1], *size[n:]]}, got {list(shape)}")
+    if indices.size and int(indices.min()) < 0:
+        d = next(d for d in range(n) if int(indices[d].min()) < 0)
+        raise RuntimeError(f"found negative index {int(indices[d].min())} for dim {d}")
+    for d in range(n) if indices.shape[1] else ():
+        if int(indices[d].max()) >= size[d]:
+            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index "
+                               f"{int(indices[d].max())}")
+
+
 def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, layout=None, device=None, requires_grad=False,
                       check_invariants=None, is_coalesced=None, pin_memory=False):
     """A sparse COO tensor: `values` (nnz, *dense sizes) at `indices` (sparse dimensions, nnz), 0 elsewhere.
@@ -84,30 +101,15 @@ def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, layout=Non
     n, xp = indices.shape[0], values.backend.xp
     dense = values.array.shape[1:]
     if size is None:
-        if indices.shape[1]:
-            size = (*[int(row.max()) + 1 for row in indices], *dense)
-        else:
-            size = (*[0] * n, *dense)
+        size = (*([int(row.max()) + 1 for row in indices] if indices.shape[1] else [0] * n), *dense)
     size = Size(size)
-    if len(size) != n + len(dense):
-        raise RuntimeError(f"number of dimensions must be sparse_dim ({n}) + dense_dim ({len(dense)}), but got "
-                           f"{len(size)}")
-    if size[n:] != dense:
-        raise RuntimeError(f"values has incorrect size, expected {[indices.shape[1], *size[n:]]}, got "
-                           f"{list(values.array.shape)}")
-    if indices.size and int(indices.min()) < 0:
-        d = next(d for d in range(n) if int(indices[d].min()) < 0)
-        raise RuntimeError(f"found negative index {int(indices[d].min())} for dim {d}")
-    for d in range(n) if indices.shape[1] else ():
-        if int(indices[d].max()) >= size[d]:
-            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index "
-                               f"{int(indices[d].max())}")
-    few = indices.shape[1] < 2 and n > 0 and indices.shape[1] == 0
+    check_size(size, indices, values.array.shape)
+    empty = n > 0 and indices.shape[1] == 0
     if is_coalesced and check_invariants is not False:
         keys = Pattern(values.backend, size[:n], indices=indices).keys
         if not bool(xp.all(keys[1:] > keys[:-1])):
             raise RuntimeError("is_coalesced is True, but indices are not sorted, or occur more than once")
-    return wanting(of_indices(values.backend, indices, values, size[:n], bool(is_coalesced) or few), requires_grad)
+    return wanting(of_indices(values.backend, indices, values, size[:n], bool(is_coalesced) or empty), requires_grad)
 
 
 def parts(values, dtype, device, **indices):

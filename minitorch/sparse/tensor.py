@@ -22,8 +22,9 @@ AS_THEY_ARE = {"shape", "dtype", "device", "ndim", "itemsize", "is_cuda", "is_cp
                "size", "dim", "ndimension", "numel", "nelement", "element_size", "__len__", "requires_grad_",
                "backward", "detach_", "register_hook", "retain_grad", "register_post_accumulate_grad_hook",
                "is_floating_point", "is_complex", "is_signed", "is_same_size", "get_device", "is_tensor", "is_pinned",
-               "__dict__", "has_names", "is_inference", "is_nonzero", "item", "__bool__", "__deepcopy__", "is_conj",
-               "is_neg", "resolve_conj", "resolve_neg", "result_type", "_is_view"}
+               "__dict__", "has_names", "is_inference", "is_nonzero", "item", "only_element", "__bool__", "__float__",
+               "__int__", "__complex__", "__deepcopy__", "is_conj", "is_neg", "resolve_conj", "resolve_neg",
+               "result_type", "_is_view"}
 FAMILY = {"sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc"}
 
 

@@ -15,6 +15,7 @@ from ..autograd.tangents import detached
 from ..core.arrays import is_inexact
 from ..core.registry import late
 from ..core.tensor import Tensor, wrap
+from ..explain.callers import warn
 from .diagnose import diagnose
 from .forward_check import batched_forward_error, batched_grad_error, forward_error
 
@@ -25,14 +26,18 @@ class GradcheckError(RuntimeError):
     """A gradient that does not agree with finite differences."""
 
 
+DOUBLE = (np.float64, np.complex128)
+
+
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=True, nondet_tol=0.0,
               check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
               check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False,
               masked=None):
     """True if the gradients of ``func(*inputs)`` agree with finite differences; otherwise GradcheckError.
 
-    Inputs that require grad must be float64 or complex128. With `raise_exception` False a failure returns False. Of the
-    further arguments of PyTorch's, `nondet_tol`, `check_undefined_grad` and `check_grad_dtypes` have their meaning;
+    Inputs that require grad should be float64 or complex128; there is a warning where they are not. With
+    `raise_exception` False a failure returns False. Of the further arguments of PyTorch's, `nondet_tol`,
+    `check_undefined_grad` and `check_grad_dtypes` have their meaning;
     `check_forward_ad` compares forward mode with differences, `check_backward_ad` False leaves backward mode out, and
     `check_batched_grad` and `check_batched_forward_grad` compare passes over a batch with single ones. `fast_mode` is
     accepted and ignored, the slow mode always runs. Of sparse inputs the entries are moved, or with `masked` False all
@@ -70,9 +75,9 @@ def _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_undefined, check
         raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have "
                          "requires_grad=True.")
     for i in live:
-        if inputs[i].array.dtype not in (np.float64, np.complex128):
-            raise GradcheckError(f"gradcheck needs float64 or complex128 inputs, input {i} is {inputs[i].dtype}: "
-                                 f"finite differences are too coarse in less; use x.double()")
+        if inputs[i].array.dtype not in DOUBLE:
+            warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
+                 f"will likely fail if all the inputs are not of double precision floating point or complex.")
         if inputs[i].retains_grad is False and inputs[i].node is not None:
             inputs[i].retain_grad()
     outputs = as_outputs(func(*inputs))
@@ -108,6 +113,9 @@ def mismatch(k, i, true, found, x, out):
     """The text of an error: PyTorch's, and what the mistake looks like."""
     text = (f"Jacobian mismatch for output {k} with respect to input {i},\nnumerical:{true.T}\n"
             f"analytical:{found.T}\n")
+    if x.array.dtype not in DOUBLE:
+        return text + (f"The input is {x.dtype}: finite differences need float64 or complex128, as of x.double(), or "
+                       f"larger eps, atol and rtol.\n")
     if x.is_complex() or out.is_complex():
         return text + "A complex number counts as two real ones, its real and its imaginary part.\n"
     weights = np.linspace(1.0, 2.0, out.array.size).reshape(out.array.shape)
@@ -213,12 +221,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     inputs = as_inputs(inputs)
     outputs = [o for o in as_outputs(func(*inputs)) if o.needs_grad]
     if grad_outputs is None:
-        rng = np.random.default_rng(0)
-        weights = [rng.uniform(0.5, 1.5, o.array.shape) for o in outputs]
-        weights = [w + 1j * rng.uniform(0.5, 1.5, w.shape) if o.is_complex() else w for w, o in zip(weights, outputs)]
-        if gen_non_contig_grad_outputs:
-            weights = [np.ascontiguousarray(w.T).T for w in weights]
-        grad_outputs = [wrap(w, o.backend).requires_grad_() for w, o in zip(weights, outputs)]
+        grad_outputs = random_weights(outputs, gen_non_contig_grad_outputs)
     grad_outputs = list(as_inputs(grad_outputs))
     live = [x for x in inputs if isinstance(x, Tensor) and x.needs_grad]
     n = len(grad_outputs)
@@ -241,6 +244,16 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
                      raise_exception=raise_exception, nondet_tol=nondet_tol, check_backward_ad=check_rev_over_rev,
                      check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
                      check_forward_ad=check_fwd_over_rev, check_batched_grad=check_batched_grad)
+
+
+def random_weights(outputs, transposed):
+    """Random gradients of the outputs, which require gradients themselves; transposed in memory if that is wanted."""
+    rng = np.random.default_rng(0)
+    weights = [rng.uniform(0.5, 1.5, o.array.shape) for o in outputs]
+    weights = [w + 1j * rng.uniform(0.5, 1.5, w.shape) if o.is_complex() else w for w, o in zip(weights, outputs)]
+    if transposed:
+        weights = [np.ascontiguousarray(w.T).T for w in weights]
+    return [wrap(w, o.backend).requires_grad_() for w, o in zip(weights, outputs)]
 
 
 def as_inputs(inputs):

@@ -35,12 +35,14 @@ SEED, LINES_EACH = 17, 45
 TESTS = {
     "async.cuh": "matmul long_rows", "attention.cu": "attention attention_dropout", "attention_mma.cuh": "attention",
     "attention_rows.cuh": "attention", "attention_simt.cuh": "attention",
-    "attention_softmax.cuh": "attention attention_dropout attention_hopper", "channels.cu": "normalise row_barriers",
+    "attention_softmax.cuh": "attention attention_dropout attention_hopper",
+    "attention_wgmma.cuh": "attention_hopper attention_hopper_backward", "channels.cu": "normalise row_barriers",
     "cluster.cuh": "cluster_rows", "combine.cu": "matmul convolve plans", "common.cuh": "elementwise reduce matmul",
     "convolve.cu": "convolve shapes", "convolve_hopper.cu": "convolve_hopper", "convolve_mma.cu": "convolve",
     "copy.cu": "copy barriers tiles", "cross_entropy.cu": "softmax", "cumulative.cu": "cumulative row_barriers sweeps",
     "elementwise.cu": "elementwise tiles shapes", "exponentials.cuh": "softmax elementwise", "few_rows.cu": "embedding",
-    "functors.cuh": "elementwise reduce", "graph.cu": "graphs", "hopper.cuh": "hopper attention_hopper convolve_hopper",
+    "functors.cuh": "elementwise reduce loss", "graph.cu": "graphs",
+    "hopper.cuh": "hopper attention_hopper convolve_hopper",
     "lookback.cuh": "cumulative embedding sweeps", "matmul_hopper.cu": "hopper matmul", "matmul_mma.cu": "matmul plans",
     "matmul_simt.cu": "matmul shapes plans", "matvec.cu": "matmul", "mma.cuh": "matmul convolve attention",
     "moments.cuh": "normalise", "normal.cuh": "normal elementwise",
@@ -48,8 +50,9 @@ TESTS = {
     "packs.cuh": "normalise embedding", "patches.cuh": "convolve convolve_hopper", "pool.cu": "pool",
     "product.cuh": "matmul", "quick.cuh": "normal optim", "random.cu": "random dropout",
     "reduce.cu": "reduce barriers tiles", "reductions.cuh": "reduce softmax normalise", "resize.cu": "resize",
-    "rope.cu": "rope", "rows.cuh": "softmax normalise long_rows cluster_rows", "scatter.cu": "embedding cumulative",
-    "simt.cuh": "matmul shapes convolve", "softmax.cu": "softmax row_barriers long_rows cluster_rows",
+    "rope.cu": "rope", "rows.cuh": "softmax normalise long_rows cluster_rows",
+    "scatter.cu": "embedding cumulative along", "search.cu": "along", "simt.cuh": "matmul shapes convolve",
+    "softmax.cu": "softmax row_barriers long_rows cluster_rows",
     "sort.cu": "cumulative embedding shapes row_barriers sweeps", "windows.cuh": "pool convolve",
 }
 COMPARE = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",)}

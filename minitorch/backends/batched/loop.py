@@ -5,7 +5,7 @@ from ...explain.callers import warn
 from ...utils._pytree import tree_map
 from .array import Batched, batched, lifted, varying
 
-__all__ = ["fell_back", "run", "vmap_fallbacks"]
+__all__ = ["element_by_element", "fell_back", "run", "vmap_fallbacks"]
 
 fell_back: dict = {}                                       # name of an op -> why it was run element by element
 quiet = [False]                                            # for tests
@@ -48,6 +48,15 @@ def run(F, op, full, arrays, attrs, error):
     found = tree_map(lambda *rows: stacked(F, rows, error), *[row(i) for i in range(F.size)])
     note(op.name, str(error))
     return found
+
+
+def element_by_element(F, function, arrays):
+    """The results, a sequence of arrays, of a function that knows nothing of batches: of each element of all of them.
+    """
+    if not F.depth:
+        return function(arrays)
+    found = [element_by_element(F.inner, function, [element(F, x, i) for x in arrays]) for i in range(F.size)]
+    return [stacked(F, rows, None) for rows in zip(*found)]
 
 
 def stacked(F, rows, error):

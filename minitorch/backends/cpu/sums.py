@@ -63,7 +63,8 @@ def column_sums(xp, rows):
     if n <= FEW:
         return rows.T.dot(ones(xp, n, rows.dtype))
     many = n > SOME
-    parts = PARTS if many else -(-n // FEW)
+    parts = PARTS if many else -(-n // (FEW if rows.shape[1] % 4 == 0 else PARTS))      # columns that are not among
+    # four neighbours are added one row after the other
     size = n // parts
     whole = parts * size
     if many:                                               # the first rows of all parts, the second ones ...

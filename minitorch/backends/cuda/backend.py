@@ -12,7 +12,8 @@ from ...core.registry import OPS
 from ...host import dlpack
 from ..bounds import check_of_memory
 from ..kernels import Kernels
-from .arrays import foreach, random
+from . import formulas
+from .arrays import copy, foreach, random
 from .arrays.array import array_type
 from .arrays.layout import dense_order
 from .arrays.library import view_of
@@ -36,6 +37,8 @@ class CUDA(Backend):
         self.machine, self.ndarray, self.device = machine, array_type(self), device
         machine.ndarray = self.ndarray
         self.plans = {}                                    # by kind of call: see `runtime/plans.py`, `arrays/launch.py`
+        self.pulls = formulas.Pulls(self)
+        formulas.install()
         super().__init__(device, Namespace(self), kernels)
 
     def find(self, name, kernels=None):
@@ -85,6 +88,14 @@ class CUDA(Backend):
     @functools.cached_property
     def move_statistics(self):
         return self.planned_method("move_statistics", move_statistics)
+
+    @functools.cached_property
+    def copy_elements(self):
+        return self.planned_method("copy_elements", copy.copy_elements)
+
+    @functools.cached_property
+    def fill_bits(self):
+        return self.planned_method("fill_bits", copy.fill_bits)
 
     # -- what differs between array modules --------------------------------------------------------------------
     def scale_all(self, arrays, factor, check=False):

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+from ...core.tensor import Tensor
 from ..hooks import note_change
 
 
@@ -16,49 +17,76 @@ def _slots(module, remove_duplicate):
     return slots
 
 
+def _place_of(module, path):
+    """(dict, name) for a path that is no slot: an attribute, or one of the original's behind a compiled module."""
+    owner, _, name = path.rpartition(".")
+    owner = module.get_submodule(owner)
+    owner = getattr(owner, "_orig_mod", owner)
+    return next((place for place in (owner._parameters, owner._buffers) if name in place), owner.__dict__), name
+
+
+def _check_names(module, slots, given):
+    """RuntimeError unless the paths `given` are those of all slots."""
+    lines = [f"\n\t{what} key(s): {', '.join(map(repr, paths))}."
+             for what, paths in (("Unexpected", [path for path in given if path not in slots]),
+                                 ("Missing", [path for path in slots if path not in given])) if paths]
+    if lines:
+        raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:{''.join(lines)}")
+
+
+def _untied(slots, places, given):
+    """What is `given`, under all names that the module has for the same tensor."""
+    names, found = {}, dict(given)
+    for path, (place, name) in slots.items():
+        names.setdefault(id(place[name]), []).append(path)
+    for path in given:
+        place, name = places[path]
+        tied = names.get(id(place.get(name)), ())
+        if len({id(given[other]) for other in tied if other in given}) > 1:
+            raise ValueError(f"functional_call got multiple values for keys {sorted(tied)}, which are tied. Consider "
+                             f"using tie_weights=False")
+        found.update(dict.fromkeys(tied, given[path]))
+    return found
+
+
 @contextmanager
 def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, strict=False):
     """Inside, ``module`` has the given tensors in place of its own."""
-    slots = _slots(module, remove_duplicate=False)
-    if strict:
-        missing = [path for path in slots if path not in parameters_and_buffers]
-        unexpected = [path for path in parameters_and_buffers if path not in slots]
-        if missing or unexpected:
-            raise RuntimeError("Error(s) in reparametrizing for {}:{}{}".format(
-                type(module).__name__,
-                f"\n\tMissing key(s): {', '.join(map(repr, missing))}." if missing else "",
-                f"\n\tUnexpected key(s): {', '.join(map(repr, unexpected))}." if unexpected else ""))
-    new = {path: value for path, value in parameters_and_buffers.items() if path in slots}
+    slots, new = _slots(module, remove_duplicate=False), parameters_and_buffers
+    for value in new.values():
+        if not isinstance(value, (Tensor, type(None))):
+            raise TypeError(f"{value} is not an instance of torch.Tensor")
+    places = {**slots, **{path: _place_of(module, path) for path in new if path not in slots and not strict}}
     if tie_weights:
-        # A tensor that the module has under several names is replaced under all of them.
-        by_tensor = {}
-        for path, value in new.items():
-            place, name = slots[path]
-            by_tensor[id(place[name])] = value
-        for path, (place, name) in slots.items():
-            if path not in new and id(place[name]) in by_tensor:
-                new[path] = by_tensor[id(place[name])]
-    old = {path: slots[path][0][slots[path][1]] for path in new}
+        new = _untied({path: places[path] for path in slots}, places, {k: v for k, v in new.items() if k in places})
+    if strict:
+        _check_names(module, slots, {**parameters_and_buffers, **new})
+    missing = object()
+    old = {path: places[path][0].get(places[path][1], missing) for path in new}
     try:
         for path, value in new.items():
-            place, name = slots[path]
+            place, name = places[path]
             place[name] = value
         note_change()
         yield
     finally:
         note_change()
         for path, value in old.items():
-            place, name = slots[path]
-            if place.get(name) is not new[path]:        # forward has put something else there: that is the caller's
-                parameters_and_buffers[path] = place.get(name)
-            place[name] = value
+            place, name = places[path]
+            if path in parameters_and_buffers and place.get(name) is not new[path]:
+                parameters_and_buffers[path] = place.get(name)      # put there by forward: that is the caller's
+            if value is missing:
+                place.pop(name, None)
+            else:
+                place[name] = value
 
 
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """``module(*args, **kwargs)`` with the tensors of ``parameters_and_buffers``, a dict by path, in place of its own.
 
     Gradients flow to the given tensors. ``args`` that is no tuple is one argument. ``tie_weights``: a tensor that
-    occurs under several names is replaced everywhere. ``strict``: every name must be given, and no other.
+    occurs under several names is replaced everywhere. ``strict``: every name must be given, and no other; else names
+    that are none of parameters and buffers are attributes for the time of the call. Several dicts are one.
 
     >>> import minitorch
     >>> from minitorch import nn
@@ -68,16 +96,17 @@ def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, t
     [[7.0]]
     """
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    dicts = parameters_and_buffers if isinstance(parameters_and_buffers, (tuple, list)) else (parameters_and_buffers,)
-    if len(dicts) == 1:
-        merged = dicts[0]
-    else:
-        merged = {}
-        for d in dicts:
-            repeated = merged.keys() & d.keys()
-            if repeated:
-                raise ValueError(f"{sorted(repeated)} appear in multiple dictionaries; behavior of functional call is "
-                                 "ambiguous")
-            merged.update(d)
-    with _reparametrize_module(module, merged, tie_weights=tie_weights, strict=strict):
+    given = parameters_and_buffers
+    if not isinstance(given, dict):
+        if not isinstance(given, (tuple, list)):
+            raise ValueError(f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+                             f"{type(given)}")
+        if not all([isinstance(d, dict) for d in given]):
+            raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+        names = [name for d in given for name in d]
+        repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if repeated:
+            raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+        given = {name: value for d in given for name, value in d.items()}
+    with _reparametrize_module(module, given, tie_weights=tie_weights, strict=strict):
         return module(*args, **(kwargs or {}))

@@ -185,7 +185,10 @@ def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, pin_
 def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=None):
     """A tensor whose elements are whatever the memory held."""
-    return make("empty", shape, size, dtype, device, requires_grad, out, layout)
+    made = make("empty", shape, size, dtype, device, requires_grad, out, layout)
+    if memory_format is not None and out is None:
+        made.array = layouts.in_format(made.array, memory_format)
+    return made
 
 
 @composite(method=False)
@@ -273,7 +276,8 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """`steps` numbers at equal distances from `start` to `end`, both included."""
     start, end = [zero_dim("linspace", x) for x in (start, end)]
     check_steps("linspace", steps)
-    return placed(host_data.spaced(start, end, steps, spaced_dtype("linspace", out, dtype)), out, device, requires_grad)
+    found = spaced_dtype("linspace", out, dtype, start, end)
+    return placed(host_data.spaced(start, end, steps, found), out, device, requires_grad)
 
 
 def zero_dim(name, x):
@@ -292,9 +296,14 @@ def check_steps(name, steps):
         raise RuntimeError("number of steps must be non-negative")
 
 
-def spaced_dtype(name, out, dtype):
-    """The NumPy dtype of a sequence of numbers: the one asked for, that of `out`, or the default one; no bools."""
+def spaced_dtype(name, out, dtype, *bounds):
+    """The NumPy dtype of numbers between `bounds`: the one asked for, that of `out`, or the default one; no bools."""
     found = dtype_of(out, dtype)
+    if any([isinstance(x, complex) for x in bounds]) and found.kind != "c":
+        if dtype is not None or out is not None:
+            raise RuntimeError(f"torch.{name}(): inferred dtype {get_default_dtype().to_complex()} can't be safely "
+                               f"cast to passed dtype {dtypes.from_np(found)}")
+        found = get_default_dtype().to_complex().np
     if found.kind == "b":
         raise not_implemented(name, found)
     return found
@@ -312,7 +321,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """`steps` powers of `base` with exponents at equal distances from `start` to `end`, both included."""
     start, end = [zero_dim("logspace", x) for x in (start, end)]
     check_steps("logspace", steps)
-    powers = host_data.powers(base, start, end, steps, spaced_dtype("logspace", out, dtype))
+    powers = host_data.powers(base, start, end, steps, spaced_dtype("logspace", out, dtype, start, end))
     return placed(powers, out, device, requires_grad)
 
 

@@ -3,6 +3,8 @@
 No op definitions.
 """
 
+from math import prod
+
 from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf
 from ...core.tensor import Tensor, wrap
@@ -107,32 +109,26 @@ def const_data_ptr(self):
     return self.data_ptr()
 
 
-def same_size(x, size, what):
-    if x.numel() != prod_of(size):
-        raise RuntimeError(f"requested {what} to {'x'.join(map(str, size))} ({prod_of(size)} elements in total), but "
+def same_size(x, size):
+    """`x` in another shape; RuntimeError for one of another number of elements."""
+    if x.numel() != prod(size):
+        raise RuntimeError(f"requested resize to {'x'.join(map(str, size))} ({prod(size)} elements in total), but "
                            f"the given tensor has a size of {'x'.join(map(str, x.shape))} ({x.numel()} elements). "
                            "autograd's resize can only change the shape of a given tensor, while preserving the number "
                            "of elements.")
     return x.reshape(size)
 
 
-def prod_of(size):
-    total = 1
-    for n in size:
-        total *= n
-    return total
-
-
 @method
 def resize(self, *sizes):
     """`reshape` by its oldest name."""
-    return same_size(self, sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes, "resize")
+    return same_size(self, sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
 
 
 @method
 def resize_as(self, tensor):
     """`reshape_as` by its oldest name."""
-    return same_size(self, tensor.shape, "resize")
+    return same_size(self, tensor.shape)
 
 
 # ---- functions --------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def scaled(xp, x, order):
     """``exp(-x) I(x)`` of order 0 or 1, for ``x >= 0``."""
     return piecewise(xp, (x,), [
         (x <= SWITCH, lambda x: xp.exp(-x) * horner(x * x / 4, POWER[order]) * (x / 2) ** order),
-        (x > SWITCH, lambda x: horner(1 / x, ASYMPTOTIC[order]) / xp.sqrt(2 * math.pi * x))])
+        (x > SWITCH, lambda x: horner(1 / x, ASYMPTOTIC[order]) / (4 * xp.sqrt(2 * math.pi * (x / 16))))])
 
 
 def i0e(xp, x):

@@ -135,7 +135,7 @@ def clamp_sample(d):
     min=lambda F, g, input, min, max: F.masked(g, input < min if max is None else (input < min) & (min < max)),
     max=lambda F, g, input, min, max: F.masked(g, input > max if min is None else (input > max) | (max < min)))
 def clamp(F, input, min: Number = None, max: Number = None):
-    """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
+    """`input` between `min` and `max`, tensors or numbers, or None for no bound; `max` if they cross.
 
     Beside a number, a tensor without dimensions is one too. The gradient at a bound goes to `input`.
 
@@ -150,9 +150,7 @@ def clamp(F, input, min: Number = None, max: Number = None):
         return F.xp.maximum(input, min) if low or input.dtype.kind not in "fV" else F.xp.clip(input, min, math.inf)
     if min is None:
         return F.xp.minimum(input, max) if high or input.dtype.kind not in "fV" else F.xp.clip(input, -math.inf, max)
-    if low != high and not (min if low else max).ndim:
-        return F.xp.minimum(F.xp.maximum(input, min), max)
-    if low != high:
+    if low != high and (min if low else max).ndim:
         raise TypeError("clamp(): min and max must both be tensors or both be numbers: write "
                         "x.clamp(min=...).clamp(max=...)")
     return F.xp.clip(input, min, max)

@@ -239,4 +239,4 @@ def angle(F, input):
     """
     if input.dtype.kind == "c":
         return F.xp.arctan2(input.imag, input.real)
-    return F.xp.where(input < 0, F.xp.pi, input * 0).astype(input.dtype)
+    return F.xp.where(input < 0, F.xp.pi, F.xp.sign(input) * 0).astype(input.dtype)

@@ -87,7 +87,7 @@ def at_2(xp):
 def lgamma(xp, x):
     """``log |Gamma(x)|``."""
     return piecewise(xp, (x,), [
-        ((x == 0) | xp.isinf(x), lambda x: xp.full(x.shape, xp.inf)),
+        ((x == 0) | xp.isinf(x) | (x < 0) & (x == xp.rint(x)), lambda x: xp.full(x.shape, xp.inf)),
         (x >= 8, lambda x: stirling(xp, x)),
         (x > 0, lambda x: lgamma_small(xp, x)),
         (x < 0, lambda x: lgamma_reflected(xp, x))])
@@ -128,6 +128,7 @@ def digamma(xp, x):
     return piecewise(xp, (x,), [
         (x == 0, lambda x: xp.copysign(xp.inf, -x)),
         (x == xp.inf, xp.positive),
+        (xp.abs(x) < 1e-300, lambda x: -1 / x),            # two terms would overflow, with opposite signs
         (x > 0, lambda x: digamma_positive(xp, x)),
         (x != xp.rint(x), lambda x: (digamma_positive(xp, -x) - 1 / x
                                      - math.pi / xp.tan(math.pi * (x - xp.rint(x)))))])

@@ -106,7 +106,7 @@ def nonzero(input, *, as_tuple=False):
     """
     x, xp = input.array, input.backend.xp
     if as_tuple:
-        return tuple([wrap(i, input.backend) for i in xp.nonzero(xp.atleast_1d(x))])
+        return tuple([wrap(xp.ascontiguousarray(i), input.backend) for i in xp.nonzero(xp.atleast_1d(x))])
     return wrap(xp.argwhere(x), input.backend)
 
 

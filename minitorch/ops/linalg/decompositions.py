@@ -333,6 +333,15 @@ def old_qr(input, some=True):
 
 
 # ---- singular values ---------------------------------------------------------------------------------------
+def converged(svd, input, *options):
+    """``svd(input, *options)``; LinAlgError in PyTorch's words where it finds no end."""
+    try:
+        return svd(input, *options)
+    except ArrayLinAlgError:
+        raise worded(LinAlgError("linalg.svd: The algorithm failed to converge because the input matrix contained "
+                                 "non-finite values or has too many repeated singular values.")) from None
+
+
 @op(complex="conjugate", name="svd", namespace=None, node_name="LinalgSvdBackward0", outputs=(True, True, True),
     joint=lambda F, g, needs, out: (svd_slope(F, g, out),),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3)]], dict(full=False)))
@@ -340,7 +349,7 @@ def _svd(F, input, *, full):
     """U, S and Vh."""
     if not input.size:
         return empty_svd(F.xp, input, full)
-    return tuple(F.xp.linalg.svd(input, full))
+    return tuple(converged(F.xp.linalg.svd, input, full))
 
 
 def empty_svd(xp, x, full):
@@ -419,7 +428,7 @@ def _svdvals(F, input):
     """S alone."""
     if not input.size:
         return empty_svd(F.xp, input, False)[1]
-    return F.xp.linalg.svd(input, False, False)
+    return converged(F.xp.linalg.svd, input, False, False)
 
 
 @composite(namespace="linalg", out="exact", autocast="float32 on cpu")
@@ -439,12 +448,13 @@ def _eigh(F, input, *, lower):
 
 
 def eigh_slope(F, g, out):
-    """``V (diag(gL) + (V.H gV) / (L_j - L_i)) V.H``."""
+    """``V (diag(gL) + skew(V.H gV) / (L_j - L_i)) V.H``, ``skew(x) = (x - x.H) / 2``: symmetric, as the input is."""
     (gl, gv), (values, vectors) = g, out
     if gv is None:
         return F.matmul(vectors * F.unsqueeze(gl, dim=-2), h(F, vectors))
     gap = F.unsqueeze(values, dim=-2) - F.unsqueeze(values, dim=-1)
-    inner = F.matmul(h(F, vectors), gv) / F.masked_fill(gap, gap == 0, float("inf"))
+    turned = F.matmul(h(F, vectors), gv)
+    inner = (turned - h(F, turned)) / F.masked_fill(2 * gap, gap == 0, float("inf"))
     inner = inner if gl is None else inner + diag(F, gl)
     return F.matmul(F.matmul(vectors, inner), h(F, vectors))
 

@@ -18,7 +18,7 @@ from ..shapes.join import cat
 from ..shapes.shape import count, reshape
 from ..shapes.view import diagonal as any_diagonal
 from ..shapes.view import dim_of, movedim
-from .decompositions import LinAlgError, check, each, h, incompatible, svdvals, t
+from .decompositions import LinAlgError, check, converged, each, h, incompatible, svdvals, t
 from .lu import _lu_factor
 from .matmul import matmul
 
@@ -167,7 +167,7 @@ def _pinv(F, input, *, atol, rtol, hermitian):
         s, u = xp.linalg.eigh(input)
         v = u
     else:
-        u, s, v = xp.linalg.svd(input, False)
+        u, s, v = converged(xp.linalg.svd, input, False)
         v = v.conj().swapaxes(-1, -2)
     kept = xp.abs(s) > threshold(xp, xp.abs(s), atol, rtol, input)
     s = xp.where(kept, 1.0 / xp.where(kept, s, 1.0), 0.0).astype(s.dtype)
@@ -224,7 +224,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     check("linalg.matrix_rank", x, square=hermitian)
     if not x.size:
         return wrap(xp.zeros(x.shape[:-2], "int64"), A.backend)
-    s = xp.abs(xp.linalg.eigvalsh(x)) if hermitian else xp.linalg.svd(x, False, False)
+    s = xp.abs(xp.linalg.eigvalsh(x)) if hermitian else converged(xp.linalg.svd, x, False, False)
     if tol is not None:
         atol, rtol = tol, 0.0
     kept = s > threshold(xp, s, tolerance(atol), tolerance(rtol), x)

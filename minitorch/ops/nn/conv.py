@@ -159,34 +159,28 @@ def conv_nd(n):
         As in PyTorch, this is what mathematics calls cross-correlation. RuntimeError for shapes that do not fit.
         """
         try:                                               # the common case, in one look at all arguments
-            geometry = known_geometry(as_tuple(stride, n, "stride", ""), as_tuple(padding, n, "padding", ""),
-                                      as_tuple(dilation, n, "dilation", ""), groups)
-            plain = fits(input.array, weight.array, bias if bias is None else bias.array, geometry)
+            x, w, b = input.array, weight.array, bias if bias is None else bias.array
+            geometry = None
+            if x.dtype == w.dtype and (b is None or b.dtype == x.dtype):
+                geometry = plain_geometry(n, x.shape, w.shape, b if b is None else b.shape, stride, padding, dilation,
+                                          groups)
         except (AttributeError, TypeError, ValueError, RuntimeError):      # the checks below find the words
-            plain = False
-        if plain:
+            geometry = None
+        if geometry is not None:
             return convolution(input, weight, bias, geometry)
         return checked_convolution(n, input, weight, bias, stride, padding, dilation, groups)
     return conv_of_rank
 
 
-known_geometry = functools.lru_cache(maxsize=256, typed=True)(Geometry)
-
-
-def fits(x, w, b, geometry):
-    """True for a batched input, weight and bias (raw arrays) of one dtype whose sizes go with the geometry."""
-    return (x.dtype == w.dtype and (b is None or b.dtype == x.dtype and b.shape == w.shape[:1])
-            and sizes_fit(x.shape, w.shape, geometry))
-
-
-@functools.lru_cache(maxsize=1024)
-def sizes_fit(x, w, geometry):
-    """True for shapes of a batched input and a weight that go with the geometry."""
-    stride, padding, dilation, groups = geometry
-    return (len(x) == len(w) == len(stride) + 2 and groups > 0
-            and min(stride) > 0 and min(dilation) > 0 and min(padding) >= 0
-            and w[0] >= groups and not w[0] % groups and x[1] == w[1] * groups
-            and all([size + 2 * p > d * (k - 1) for size, k, p, d in zip(x[2:], w[2:], padding, dilation)]))
+@functools.lru_cache(maxsize=1024, typed=True)
+def plain_geometry(n, x, w, b, stride, padding, dilation, groups):
+    """The geometry of a convolution of a batched input, a weight and a bias of shapes that go with it; else None."""
+    stride, padding, dilation = [as_tuple(v, n, "", "") for v in (stride, padding, dilation)]
+    if (len(x) == len(w) == n + 2 and groups > 0 and min(stride) > 0 and min(dilation) > 0 and min(padding) >= 0
+            and w[0] >= groups and not w[0] % groups and x[1] == w[1] * groups and (b is None or b == w[:1])
+            and all([size + 2 * p > d * (k - 1) for size, k, p, d in zip(x[2:], w[2:], padding, dilation)])):
+        return Geometry(stride, padding, dilation, groups)
+    return None
 
 
 def checked_convolution(n, input, weight, bias, stride, padding, dilation, groups):

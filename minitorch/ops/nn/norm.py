@@ -264,7 +264,7 @@ def with_running(input, running_mean, running_var, weight, bias, eps):
         raise RuntimeError("Expected running_mean and running_var to be defined when not training: pass them, or "
                            "training=True")
     wide = running_var.array if running_var.array.itemsize > 2 else running_var.array.astype("float32")
-    r = wrap(1 / input.backend.xp.sqrt(wide + float(eps)), input.backend)
+    r = wrap(input.backend.rsqrt(wide + float(eps)), input.backend)
     return in_own_type(batch_norm_inference, input, weight, bias, running_mean, r)
 
 
@@ -279,8 +279,10 @@ def check_channels(name, input, running_mean, running_var, weight, bias):
     if input.array.ndim < 2:
         raise RuntimeError(f"{name} expects (N, C) or (N, C, *), got an input of shape {list(input.shape)}")
     c = input.array.shape[1]
-    for what, x in zip(("running_mean", "running_var", "weight", "bias"), (running_mean, running_var, weight, bias)):
+    for x in (running_mean, running_var, weight, bias):
         if x is not None and x.array.size != c:
+            what = "running_mean" if x is running_mean else "running_var" if x is running_var else \
+                "weight" if x is weight else "bias"
             raise RuntimeError(f"{what} should contain {c} elements not {x.array.size}: one for each channel")
 
 

@@ -8,7 +8,8 @@ from ...core.device import device as Device
 from ...core.device import get
 from ...core.dtypes import as_np
 from ...core.grad_mode import grad_mode, open_levels
-from ...core.inplace import inplace
+from ...core.graph import bump_version
+from ...core.inplace import inplace, is_plain
 from ...core.storage import contiguous_format, preserve_format
 from ...core.tensor import Tensor, wrap
 from ...host.data import as_number
@@ -140,7 +141,10 @@ def clone_in(input, *, memory_format=None):
     return clone(input) if input.is_contiguous(memory_format=memory_format) else in_format(input, memory_format)
 
 
-zero_ = method(inplace("zero", create.zero, repeated=True), name="zero_")
+@method
+def zero_(self):
+    """Fill this tensor with zeros."""
+    return written(self, 0, "zero_") if is_plain(self, (), NUMBERS) else _zero(self)
 
 
 @method
@@ -151,6 +155,8 @@ def fill_(self, value):
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} "
                                f"dimensions.")
         return copy_(self, clone(value))                   # which may be an element of this tensor
+    if type(value) is float and is_plain(self, (), "f"):
+        return written(self, value, "fill_")
     return _fill(self, wrap(self.backend.xp.asarray(as_number(value, self.dtype), self.array.dtype), self.backend))
 
 
@@ -165,11 +171,21 @@ def copy_(self, other, non_blocking=False):
     elif is_same_memory(self.array, other.array) and not (
             self.needs_grad or other.needs_grad or open_levels and grad_mode.levels):
         return self
+    if is_plain(self, (other,), NUMBERS):
+        return written(self, other.array, "copy_")
     return _copy(self, other if other.backend is self.backend else to(other, device=self.device,
                                                                      non_blocking=non_blocking))
 
 
 _copy, _fill = inplace("copy", create.copy), inplace("fill", create.copy, repeated=True)
+_zero, NUMBERS = inplace("zero", create.zero, repeated=True), "fViu"
+
+
+def written(target, value, writer):
+    """`target`, of a plain write (`core.inplace.is_plain`), with an array of its dtype or a number in its elements."""
+    target.backend.xp.copyto(target.array, value)
+    bump_version(target, writer)
+    return target
 
 
 @method

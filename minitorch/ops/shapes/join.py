@@ -278,6 +278,12 @@ def flip_method(self, *args, dims=None):
     return flip(self, ints(args) if dims is None else dims)
 
 
+@method
+def __reversed__(self):
+    """``reversed(x)``: the rows in reverse order, as `flip` gives them; a 0-d tensor itself."""
+    return flip(self, 0) if self.array.ndim else self
+
+
 @composite
 def fliplr(input):
     """The columns in reverse order."""

@@ -111,6 +111,12 @@ class TypedStorage(UntypedStorage):
 
 
 @method
+def _is_view(self):
+    """Whether this tensor was made as a view of another one, `_base`."""
+    return self._base is not None
+
+
+@method
 def stride(self, dim=None):
     """How many elements apart neighbours are in memory, along each dimension or along `dim`.
 

@@ -267,8 +267,8 @@ def contiguous(input, memory_format=None):
 
     With `memory_format`, in the order that this asks for.
     """
+    if memory_format is None or memory_format is contiguous_format:
+        return input if input.is_contiguous() else copy_contiguous(input)
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator: use clone()")
-    if memory_format is not None and memory_format is not contiguous_format:
-        return in_format(input, memory_format)
-    return input if input.is_contiguous() else copy_contiguous(input)
+    return in_format(input, memory_format)

@@ -12,6 +12,7 @@ from ...core.tensor import Size, Tensor, wrap
 from ...explain.callers import warn
 from ..define import composite, method, op
 from ..indexing.index import _slice
+from ..layouts import in_format
 from ..methods import as_method
 from .shape import as_strided as any_view
 from .shape import count, expand, ints, permute, reshape, sum_to, transpose, unsqueeze
@@ -34,15 +35,17 @@ def view_as_shape(self, shape):
 
 @method
 def view(self, *shape, dtype=None, size=None):
-    """This tensor in another shape, or its memory as another dtype, without copying; RuntimeError if that cannot be."""
+    """This tensor in another shape, or its memory as another dtype, without gradients; RuntimeError if it cannot be."""
     if dtype is None:
         shape = shape if size is None else size
         first = shape[0] if shape else ()
         if len(shape) != 1 or first.__class__ is int or isinstance(first, (tuple, list)) or hasattr(first, "__index__"):
             return view_as_shape(self, ints(shape))
         dtype = first
-    if self.needs_grad:
-        raise RuntimeError("view(dtype) of a tensor that requires grad has no gradient: detach() it first")
+    size, old = as_np(dtype).itemsize, self.array.itemsize
+    if size > old and self.storage_offset() * old % size:
+        raise RuntimeError(f"self.storage_offset() must be divisible by {size // old} to view {self.dtype} as {dtype} "
+                           f"(different element sizes), but got {self.storage_offset()}")
     try:
         return wrap(self.array.view(as_np(dtype)), self.backend)
     except ValueError as error:
@@ -206,14 +209,14 @@ def warn_of_number(name, instead):
 def _T(self):
     """All dimensions in reverse order: a view. Deprecated but for matrices: a batch is transposed by `mT`."""
     n = self.array.ndim
-    if n != 2:
-        if n:
-            warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated "
-                 "and it will throw an error in a future release. Consider `x.mT` to transpose batches of "
-                 "matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a "
-                 "tensor.")
-        else:
-            warn_of_number("Tensor.T", "This function is the identity in these cases.")
+    if n == 2:
+        return permute(self, (1, 0))
+    if n:
+        warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+             "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+             "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.")
+    else:
+        warn_of_number("Tensor.T", "This function is the identity in these cases.")
     return permute(self, tuple(range(n))[::-1])
 
 
@@ -577,6 +580,7 @@ def resize_(self, *sizes, memory_format=None):
         n = min(old.size, new.size)
         new[:n] = old[:n]
         self.array = new.reshape(sizes)
+    self.array = in_format(self.array, memory_format)
     bump_version(self, "resize_")
     return self
 

@@ -79,12 +79,21 @@ def clamp_bounding_boxes(inpt: Any, format: Any = None, canvas_size: Any = None,
     return inpt.clone() if mode is None else clamped(inpt)
 
 
+def typed(places: Any, kind: type[Places], lacking: str, **known: Any) -> Any:
+    """Boxes or points as they are; a plain tensor as a `kind` made with what is `known`, ValueError if that is None."""
+    if not is_pure_tensor(places):
+        return places
+    if any(value is None for value in known.values()):
+        raise ValueError(lacking)
+    return kind(places, **known)
+
+
 def clamp_keypoints(inpt: Any, canvas_size: Any = None) -> Any:
     """Points moved to the border; a plain tensor (..., 2) needs its `canvas_size`."""
     if is_pure_tensor(inpt):
-        if canvas_size is None:
-            raise ValueError("For pure tensor inputs, `canvas_size` has to be passed.")
-        return clamped(KeyPoints(inpt, canvas_size=canvas_size)).as_subclass(Tensor)
+        points = typed(inpt, KeyPoints, "For pure tensor inputs, `canvas_size` has to be passed.",
+                       canvas_size=canvas_size)
+        return clamped(points).as_subclass(Tensor)
     if canvas_size is not None:
         raise ValueError("For keypoints tv_tensor inputs, `canvas_size` must not be passed.")
     return clamped(inpt)
@@ -172,27 +181,19 @@ class SanitizeKeyPoints(Sanitize):
 def sanitize_bounding_boxes(bounding_boxes: Any, format: Any = None, canvas_size: Any = None, min_size: float = 1.0,
                             min_area: float = 1.0) -> tuple[Any, Tensor]:
     """The boxes that `SanitizeBoundingBoxes` keeps, and which they are; a plain tensor needs format and size."""
-    if is_pure_tensor(bounding_boxes):
-        if format is None or canvas_size is None:
-            raise ValueError("format and canvas_size cannot be None if bounding_boxes is a pure tensor. "
-                             f"Got format={format} and canvas_size={canvas_size}. Set those to appropriate values or "
-                             f"pass bounding_boxes as a tv_tensors.BoundingBoxes object.")
-        boxes = BoundingBoxes(bounding_boxes, format=format, canvas_size=canvas_size)
-    else:
-        boxes = bounding_boxes
+    boxes = typed(bounding_boxes, BoundingBoxes,
+                  "format and canvas_size cannot be None if bounding_boxes is a pure tensor. "
+                  f"Got format={format} and canvas_size={canvas_size}. Set those to appropriate values or "
+                  f"pass bounding_boxes as a tv_tensors.BoundingBoxes object.", format=format, canvas_size=canvas_size)
     keep = SanitizeBoundingBoxes(min_size, min_area).fine(boxes)
     return again(bounding_boxes.as_subclass(Tensor)[keep], bounding_boxes), keep
 
 
 def sanitize_keypoints(key_points: Any, canvas_size: Any = None) -> tuple[Any, Tensor]:
     """The points that `SanitizeKeyPoints` keeps, and which they are; a plain tensor needs its `canvas_size`."""
-    if is_pure_tensor(key_points):
-        if canvas_size is None:
-            raise ValueError("canvas_size cannot be None if key_points is a pure tensor. Set it to an appropriate "
-                             "value or pass key_points as a tv_tensors.KeyPoints object.")
-        points = KeyPoints(key_points, canvas_size=canvas_size)
-    else:
-        points = key_points
+    points = typed(key_points, KeyPoints,
+                   "canvas_size cannot be None if key_points is a pure tensor. Set it to an appropriate value or pass "
+                   "key_points as a tv_tensors.KeyPoints object.", canvas_size=canvas_size)
     keep = SanitizeKeyPoints().fine(points)
     return again(key_points.as_subclass(Tensor)[keep], key_points), keep
 

@@ -13,7 +13,8 @@ import signal
 import time
 import warnings
 import weakref
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from typing import Any
@@ -85,7 +86,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         channel.prepare()
         forks = context.get_start_method() == "fork"
         try:
-            with quiet_products() if forks else nullcontext():
+            with _forking() if forks else nullcontext():
                 for number in range(loader.num_workers):
                     self._workers.append(_Worker(context, job, number))
         except (TypeError, AttributeError, pickle.PicklingError):
@@ -232,6 +233,17 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             f"DataLoader worker (pid(s) {pids}) exited unexpectedly: {reasons}. "
             "Rerunning with num_workers=0 may give a better error trace."
         )
+
+
+@contextmanager
+def _forking() -> Iterator[None]:
+    """A context for forking workers. Ctrl-C waits, in them until `worker.main` has said what it means there."""
+    with quiet_products():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _NOTHING = object()

@@ -107,6 +107,8 @@ def main(job: Job, number: int, connection) -> None:
     # program handles it: the handler came along with fork.
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):  # Ctrl-C was blocked until now where the process was forked
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     from .channel import Sender
 
     sender = Sender(connection)

@@ -251,6 +251,8 @@ def same_places(x, y):
 def reach(array):
     """The first address of an array and the one behind its last."""
     low = high = array.data.ptr
+    if array._c_contiguous:
+        return low, low + array.nbytes
     for n, s in zip(array.shape, array.strides):
         low, high = low + min(0, (n - 1) * s), high + max(0, (n - 1) * s)
     return low, high + array.itemsize

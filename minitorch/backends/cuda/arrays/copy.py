@@ -12,11 +12,11 @@ from ..runtime.kernel import Kernel
 from . import library
 from .array import same_places, share_memory
 from .dtypes import fits, kind_of
-from .launch import MAPS, UNROLL, map_into, moved, number_bits, raw_copy
+from .launch import MAPS, UNROLL, launch, map_into, moved, number_bits, raw_copy
 from .layout import MAX_DIMS, collapse, make_layout, plan, sort_dims
 from .namespace import ours
 
-__all__ = ["copyto", "round_to_tf32"]
+__all__ = ["copy_elements", "copyto", "fill_bits", "round_to_tf32"]
 
 TILES = {1: 64, 2: 64, 4: 64, 8: 32}                      # as in copy.cu: the side of a tile by the size of elements
 THREADS, MOST = 256, 32
@@ -66,11 +66,11 @@ def copy_array(F, dst, src):
     if share_memory(dst, src):
         src = src.copy()
     if not same:
-        map_into(F, "identity", dst, (src,), src.dtype, src.dtype)
+        launch(F, "identity", (src,), dst.dtype, src.dtype, out=dst)
     elif src.shape == dst.shape:
-        copy_elements(F, dst, src)
+        F.copy_elements(dst, src)
     else:
-        copy_elements(F, dst, F.xp.broadcast_to(src, dst.shape))
+        F.copy_elements(dst, F.xp.broadcast_to(src, dst.shape))
 
 
 def fill(F, dst, value):
@@ -83,10 +83,14 @@ def fill(F, dst, value):
             value = int(np.array(value).astype(dst.dtype))
     if dst.size:
         number = number_bits(bool(value) if dst.dtype.kind == "b" else value, dst.dtype)
-        fill_bits(F, dst, number)
+        F.fill_bits(dst, number)
 
 
 def fill_bits(F, dst, number):
+    """A number, as bits of the type that the dtype is computed in, into every element."""
+    if not number and dst._c_contiguous:
+        F.machine.fill_bytes(dst, 0)
+        return
     if dst._c_contiguous and not dst.data.ptr & 15:
         vector = 16 // dst.itemsize
         MAPS[0][1](F.machine, -(-dst.size // (THREADS * UNROLL * vector)), THREADS, dst, number, dst.size, FLAT=1,

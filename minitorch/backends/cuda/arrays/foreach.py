@@ -18,10 +18,12 @@ STEP = Kernel("optim.cu", "optimiser_step",
 MEASURE = Kernel("optim.cu", "measure", "V* parts, const i64* chunks, Addresses addresses, i64 first_part")
 MEASURE_ALL = Kernel("optim.cu", "measure_all", "T* out, const V* parts, i64 n")
 SCALE = Kernel("optim.cu", "scale_all", "const i64* chunks, Addresses addresses, const V* factor, u32* found?")
+MOST_NUMBERS = 7           # of a rule
 ADDRESSES = np.dtype([("at", "u8", 400)])                  # the structs of optim.cu
-NUMBERS = np.dtype([("shrink", "f8"), ("decay", "f8"), ("sign", "f8"), ("of_rule", "f8", 5)])
+NUMBERS = np.dtype([("shrink", "f8"), ("decay", "f8"), ("sign", "f8"), ("of_rule", "f8", MOST_NUMBERS)])
 CHUNK, BLOCK = 16384, 512  # elements and threads of a block
-RULES = {"adam": 0, "sgd": 1}
+RULES = {rule: k for k, rule in enumerate(("adam", "sgd", "rmsprop", "adagrad", "adadelta", "nadam", "radam", "adamax",
+                                           "rprop"))}      # their numbers in optim.cu
 
 
 # ---- many tensors ------------------------------------------------------------------------------------------
@@ -76,7 +78,7 @@ class Step:
     def __call__(self, grads, c, shrink, decay, maximize, of_rule=None):
         """Update from the gradients with the rule's numbers `c`: p <- shrink p, g <- decay p + g (or - g) before.
 
-        `of_rule`: for a captured graph, an array of the device with `c`, `shrink` and `decay` at 0, 5 and 6.
+        `of_rule`: for a captured graph, an array of the device with `c`, room for seven, then `shrink` and `decay`.
         """
         F = self.F
         if F.machine.capture is not None:                  # whose launches have the addresses of what the step keeps

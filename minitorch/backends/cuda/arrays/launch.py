@@ -77,7 +77,7 @@ def first_launch(F, key, functor, operands, out_dtype, T, V, numbers, out=None):
     arrays = [x for x in operands if x.__class__ is F.ndarray]
     shape = np.broadcast_shapes(*[x.shape for x in arrays])
     like = max(arrays, key=lambda x: (x.shape == shape, x.size))
-    ordered = like.shape == shape and not like._c_contiguous
+    ordered = like.shape == shape and not like._c_contiguous and is_dense(like)
     if out is not None:
         ordered = check_fits(out, shape)
     else:

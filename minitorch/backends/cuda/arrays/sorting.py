@@ -4,13 +4,13 @@ library."""
 from math import prod
 
 from ..ops.rows import dense
-from ..ops.sort import sorted_rows
+from ..ops.sort import MOST_SELECTED, selected_rows, sorted_rows
 from ..ops.supported import MOST_KEYS
 from . import library
 from .dtypes import kind_of
 from .namespace import ours
 
-__all__ = ["is_sortable", "sorted_along", "sorted_like"]
+__all__ = ["first_along", "is_sortable", "sorted_along", "sorted_like"]
 
 
 def is_sortable(array):
@@ -20,9 +20,24 @@ def is_sortable(array):
 
 def sorted_along(F, array, axis, descending=False):
     """The elements in order along an axis, and where along it they were (int64); axes lie in memory as is quickest."""
-    rows = dense(F, array.swapaxes(axis, -1))
-    found = sorted_rows(F, rows.reshape(prod(rows.shape[:-1]), rows.shape[-1]), descending)
-    return [x.reshape(rows.shape).swapaxes(axis, -1) for x in found]
+    moved, rows = rows_along(F, array, axis)
+    return [x.reshape(moved).swapaxes(axis, -1) for x in sorted_rows(F, rows, descending)]
+
+
+def rows_along(F, array, axis):
+    """The shape of an array whose last axis is `axis`, and its rows."""
+    moved = dense(F, array.swapaxes(axis, -1))
+    return moved.shape, moved.reshape(prod(moved.shape[:-1]), moved.shape[-1])
+
+
+def first_along(F, array, axis, k, descending=False):
+    """The first `k` along an axis of what `sorted_along` gives, contiguous."""
+    if not (array.size and 0 < k <= MOST_SELECTED):
+        part = (slice(None),) * (axis % array.ndim) + (slice(0, k),)
+        return [x[part].copy() for x in sorted_along(F, array, axis, descending)]
+    moved, rows = rows_along(F, array, axis)
+    found = selected_rows(F, rows, (*moved[:-1], k), descending)
+    return found if axis % array.ndim == array.ndim - 1 else [x.swapaxes(axis, -1).copy() for x in found]
 
 
 def sorted_like(F, array, axis, descending=False):

@@ -1,6 +1,6 @@
 """Attention without its matrix of weights, forward and backward, for float32 and 16-bit floats.
 
-`attention.cu` has the algorithm; compute capability 9.0 has a forward kernel of its own (`attention_hopper.py`).
+`attention.cu` has the algorithm; compute capability 9.0 has kernels of its own (`attention_hopper.py`).
 Unsupported calls fall back to the reference, products and softmax by their own kernels: float64, heads of more than 128
 features, scales that are not positive, devices before compute capability 8.0, and batches that do not lie in three
 regular dimensions.
@@ -28,12 +28,13 @@ COMMON = "const T* grad, const T* query, const T* key, const T* value, const V* 
 SIGNATURES = {
     "FORWARD": "T* out, f32* logs, const T* query, const T* key, const T* value, const V* mask?, const u64* state?, "
                "Attention p",
-    "DELTA": "f32* delta, const T* grad, const T* out, Attention p, i64 rows",
     "QUERY_GRAD": f"T* query_grad, {COMMON}, Attention p",
     "KEY_GRAD": f"T* key_grad, T* value_grad, {COMMON}, Attention p",
 }
-FORWARD, DELTA, QUERY_GRAD, KEY_GRAD = [Kernel("attention.cu", f"attention_{name.lower()}", signature)
-                                        for name, signature in SIGNATURES.items()]
+FORWARD, QUERY_GRAD, KEY_GRAD = [Kernel("attention.cu", f"attention_{name.lower()}", signature)
+                                 for name, signature in SIGNATURES.items()]
+DELTA = Kernel("attention_delta.cu", "attention_delta",
+               "f32* delta, const T* grad, const T* out, Attention p, i64 rows")
 
 
 def describe(query, scale, **arrays):
@@ -169,13 +170,16 @@ def scaled_dot_product_attention_backward(F, grad, query, key, value, mask=None,
     dropout, state = set_dropout(record, p, place)
     how = constants(query, value, mask, causal, dropout, grad, query, key, value)
     sizes, head = Sizes.of(is_half(query.dtype), how["HEAD"], how["MASK"], dropout), how["HEAD"]
-    how["WARPS"] = warps = 2 if sizes.lines < 32 else warps_for(F.machine, key.shape[-2], count, sizes.key_grad)
+    warps = 2 if sizes.lines < 32 else warps_for(F.machine, key.shape[-2], count, sizes.key_grad)
     rows = count * query.shape[-2]
     delta = F.empty((rows,), np.dtype("f4"))
-    DELTA(F.machine, -(-rows // warps), 32 * warps, delta, grad, result, record, rows, **how)
+    DELTA(F.machine, -(-rows // warps), 32 * warps, delta, grad, result, record, rows, WARPS=warps)
     arrays = grad, query, key, value, mask, logs, delta, state, record
     for launch, results, length, per_warp in ((QUERY_GRAD, grads[:1], query.shape[-2], sizes.query_grad),
                                               (KEY_GRAD, grads[1:], key.shape[-2], sizes.key_grad)):
+        if attention_hopper.launch_gradients(F, results, grad, query, key, value, logs, delta, record, how):
+            continue
         shared = sizes.shared_backward(warps, per_warp, head) * query.itemsize
-        launch(F.machine, -(-length // (warps * per_warp)) * count, 32 * warps, *results, *arrays, shared=shared, **how)
+        launch(F.machine, -(-length // (warps * per_warp)) * count, 32 * warps, *results, *arrays, shared=shared,
+               WARPS=warps, **how)
     return tuple(grads)

@@ -1,8 +1,8 @@
 """`sort`, `argsort` and `topk` along a dimension: `src/sort_rows.cu` and `src/sort.cu`."""
 
 from .... import return_types
-from ....ops.indexing.sort import along, check_k
-from ..arrays.sorting import is_sortable, sorted_along, sorted_like
+from ....ops.indexing.sort import check_k
+from ..arrays.sorting import first_along, is_sortable, sorted_like
 from ..backend import kernel
 
 
@@ -24,5 +24,4 @@ def argsort(F, input, *, dim=-1, descending=False, stable=False):
 @kernel("topk", when=sortable, halves=True)
 def topk(F, input, *, k, dim=-1, largest=True, sorted=True):
     check_k(input, k, dim)
-    part = along(input.ndim, dim, slice(0, k))
-    return return_types.topk(*[x[part].copy() for x in sorted_along(F, input, dim, bool(largest))])
+    return return_types.topk(*first_along(F, input, dim, k, bool(largest)))

@@ -122,13 +122,13 @@ def split_at(shape, dim):
     return prod(shape[:dim]), shape[dim], prod(shape[dim + 1:])
 
 
-def check_indices(F, index, size, error, but=None):
-    """Raise ``error(wrong one)`` for an index that is not from 0 to `size` - 1, nor `but`; only in the simulator.
+def check_indices(F, index, size, error, but=None, lowest=0):
+    """Raise ``error(wrong one)`` for an index that is not from `lowest` to `size` - 1, nor `but`; simulator only.
 
     The host cannot see a GPU's memory: reading it would wait until all work is done. Kernels take care there.
     """
     def check(found):
-        wrong = found[(found < 0) | (found >= size)]
+        wrong = found[(found < lowest) | (found >= size)]
         wrong = wrong if but is None else wrong[wrong != but]
         if wrong.size:
             raise error(int(wrong.flat[0]))

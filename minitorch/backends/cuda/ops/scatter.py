@@ -14,8 +14,10 @@ import numpy as np
 
 from ....core.errors import worded
 from ....ops.indexing.scatter import axis, check_shapes
+from ..arrays import library
 from ..arrays.dtypes import kind_of
 from ..arrays.layout import make_layout
+from ..arrays.namespace import ours
 from ..backend import kernel
 from ..runtime.kernel import Kernel
 from .rows import check_indices, dense, longest_vector, split_at
@@ -26,7 +28,10 @@ __all__ = ["add_slices_to", "gather_backward", "gather", "taken"]
 
 TAKE = Kernel("scatter.cu", "take_slices",
               "T* out, const T* input, const U* index, i64 size, i64 n, u32 packs, i64 total, bool from_end")
-GATHER = Kernel("scatter.cu", "gather", "T* out, const T* input, const U* index, Layout layout, i64 size, i64 step")
+GATHER = Kernel("scatter.cu", "gather",
+                "T* out, const T* input, const U* index, Layout layout, i64 size, i64 step, bool from_end")
+PUT = Kernel("scatter.cu", "put_elements",
+             "T* out, const T* input, const U* index, Layout layout, i64 size, i64 step")
 ELEMENT_KEYS = Kernel("scatter.cu", "keys_of_elements",
                       "u32* keys, const U* index, Layout layout, i64 size, i64 step, u32 nowhere")
 SLICE_KEYS = Kernel("scatter.cu", "keys_of_slices", "u32* keys, const U* index, i64 n, i64 size, i64 ignored, "
@@ -160,9 +165,50 @@ def gather(F, input, index, *, dim):
     dim = axis(input, dim)
     check_shapes("gather", input.shape, index, dim)
     check_slice_indices(F, index, input.shape[dim], dim)
+    return gathered(F, input, index, dim)
+
+
+def gathered(F, input, index, dim, from_end=False):
+    """The elements of `input` that `index` names along `dim`; negative indices count from the end, if `from_end`."""
     layout, step = along(index, steps_of(input), dim)
     out = F.empty(index.shape, input.dtype)
-    GATHER(F.machine, -(-out.size // 256), 256, out, input, dense(F, index), layout, input.shape[dim], step)
+    GATHER(F.machine, -(-out.size // 256), 256, out, input, dense(F, index), layout, input.shape[dim], step, from_end)
+    return out
+
+
+def goes_along(F, input, index, shape, dim):
+    """True for an index of elements of an array of `shape` that agrees with it in all other dimensions."""
+    return elements(input, shape, index) and [n for d, n in enumerate(shape) if d != dim % len(shape)] == [
+        n for d, n in enumerate(index.shape) if d != dim % len(shape)]
+
+
+@ours
+def take_along_axis(F, arr, indices, axis=-1):
+    """The elements that `indices` names along an axis, negative ones from the end; other axes broadcast."""
+    if axis is None:
+        arr, axis = arr.reshape(-1), 0
+    if not (-arr.ndim <= axis < arr.ndim and goes_along(F, arr, indices, arr.shape, axis)):
+        return library.function(F, "take_along_axis")(arr, indices, axis)
+    size = arr.shape[axis]
+    check_indices(F, indices, size, lambda wrong: IndexError(
+        f"index {wrong} is out of bounds for axis {axis} with size {size}"), lowest=-size)
+    return gathered(F, arr, indices, axis % arr.ndim, from_end=True)
+
+
+@kernel("take_along_dim", when=lambda F, input, index, *, dim: goes_along(F, input, index, input.shape, dim),
+        halves=True)
+def take_along_dim(F, input, index, *, dim):
+    return take_along_axis(F, input, index, dim)
+
+
+@kernel("put_along_dim", when=lambda F, input, index, *, shape, dim:
+        goes_along(F, input, index, shape, dim) and input.shape == index.shape, halves=True)
+def put_along_dim(F, input, index, *, shape, dim):
+    dim = dim % len(shape)
+    check_slice_indices(F, index, shape[dim], dim, IndexError)
+    out = F.xp.zeros(shape, input.dtype)
+    layout, step = along(index, row_major(shape), dim)
+    PUT(F.machine, -(-index.size // 256), 256, out, dense(F, input), dense(F, index), layout, shape[dim], step)
     return out
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays.dtypes import is_float
 from ..runtime.kernel import Kernel
 
-__all__ = ["sorted_places", "sorted_rows"]
+__all__ = ["MOST_SELECTED", "selected_rows", "sorted_places", "sorted_rows"]
 
 COUNT = Kernel("sort.cu", "count_digits", "u64* room, const u32* keys, i64 n")
 SORT = Kernel("sort.cu", "sort_by_digit",
@@ -19,6 +19,8 @@ SHORT = Kernel("sort_rows.cu", "sort_short_rows",
                "any* values, i64* places, const any* input, i64 rows, i32 columns, bool descending")
 ROWS = Kernel("sort_rows.cu", "sort_rows",
               "any* values, i64* places, const any* input, i32 columns, bool descending")
+SELECT = Kernel("sort_rows.cu", "select_rows",
+                "any* values, i64* places, const any* input, i64 columns, i32 k, bool descending")
 LOAD = Kernel("sort_rows.cu", "load_keys",
               "u32* keys, const any* input, const u32* places?, i64 n, i32 word, bool descending")
 NUMBER = Kernel("sort_rows.cu", "number_rows", "u32* keys, const u32* places, i64 n, u32 columns")
@@ -26,6 +28,7 @@ TAKE = Kernel("sort_rows.cu", "take_sorted",
               "any* values, i64* places, const any* input, const u32* found, i64 n, u32 columns")
 BITS, TILE = 8, 4096       # as in digits.cuh: bits of a digit, keys of a block
 BLOCKS = 1024              # that count
+MOST_SELECTED = 256        # elements of a row that are found without sorting it
 SHORTEST, LONGEST = 32, 4096                               # rows of a warp, rows of a block (of 8 bytes half as long)
 INFINITE = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
 
@@ -51,10 +54,7 @@ def sorted_rows(F, input, descending=False):
     values, places = F.empty(input.shape, input.dtype), F.empty(input.shape, np.dtype("int64"))
     if not input.size:
         return values, places
-    kind = 2 if is_float(input.dtype) else input.dtype.kind == "i"
-    constants = {"T": np.dtype(f"u{input.itemsize}"), "KIND": int(kind)}
-    if kind == 2:
-        constants["INFINITE"] = INFINITE[input.dtype.name]
+    constants = constants_of(input.dtype)
     if columns <= SHORTEST:
         lanes = max(2, 1 << (columns - 1).bit_length())
         SHORT(F.machine, -(-rows * lanes // 256), 256, values, places, input, rows, columns, descending, LANES=lanes,
@@ -66,6 +66,22 @@ def sorted_rows(F, input, descending=False):
     else:
         found = places_of_long_rows(F, input, descending, constants)
         TAKE(F.machine, -(-input.size // 256), 256, values, places, input, found, input.size, columns, **constants)
+    return values, places
+
+
+def constants_of(dtype):
+    """What the kernels of rows are compiled for."""
+    if is_float(dtype):
+        return {"T": np.dtype(f"u{dtype.itemsize}"), "KIND": 2, "INFINITE": INFINITE[dtype.name]}
+    return {"T": np.dtype(f"u{dtype.itemsize}"), "KIND": int(dtype.kind == "i")}
+
+
+def selected_rows(F, input, shape, descending=False):
+    """The elements of `sorted_rows` that come first, 1 to `MOST_SELECTED` of each row, and where they were in their
+    rows (int64); in `shape`, whose last size says how many."""
+    values, places = F.empty(shape, input.dtype), F.empty(shape, np.dtype("int64"))
+    SELECT(F.machine, len(input), 256, values, places, input, input.shape[1], shape[-1], descending, ROUNDS=1,
+           SELECT=MOST_SELECTED, **constants_of(input.dtype))
     return values, places
 
 

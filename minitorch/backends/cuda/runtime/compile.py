@@ -130,12 +130,14 @@ def place_of(source, options, ending):
 # ---- what a kernel takes -----------------------------------------------------------------------------------
 class Resources(NamedTuple):
     """Resources of one kernel: registers a thread, bytes that did not fit into registers (spills), bytes of static
-    shared memory, bytes of stack."""
+    shared memory, bytes of stack; whether the assembler has products by wgmma wait for each other, for want of
+    registers or of order."""
 
     registers: int
     spills: int
     shared: int
     stack: int
+    serial: bool = False
 
 
 def resources(source, macros=(), arch="90"):
@@ -144,8 +146,10 @@ def resources(source, macros=(), arch="90"):
     path = place_of(source, options, "log")                # the assembler takes seconds, and says the same again
     if not is_kept(path):
         keep(path, run_nvrtc(source, options, "cubin")[1].encode())
+    log = path.read_text()
+    serial = re.findall(r"wgmma\S* instructions are serialized .*'(\w+)'", log)
     found, name, stack, spills = {}, None, 0, 0
-    for line in path.read_text().splitlines():
+    for line in log.splitlines():
         entry = re.search(r"Compiling entry function '(\w+)'", line)
         frame = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores", line)
         used = re.search(r"Used (\d+) registers", line)
@@ -155,6 +159,7 @@ def resources(source, macros=(), arch="90"):
             stack, spills = map(int, frame.groups())
         elif used and name:
             shared = re.search(r"(\d+) bytes smem", line)
-            found[name] = Resources(int(used.group(1)), spills, int(shared.group(1)) if shared else 0, stack)
+            found[name] = Resources(int(used.group(1)), spills, int(shared.group(1)) if shared else 0, stack,
+                                    name in serial)
             name = None
     return found

@@ -17,8 +17,8 @@ from .kernel import Kernel
 
 __all__ = ["Capture", "no_reading"]
 
-STORE = Kernel("graph.cu", "store_numbers", "u64* out, Eight numbers, i32 n")
-EIGHT = np.dtype([("at", "u8", 8)])
+STORE = Kernel("graph.cu", "store_numbers", "u64* out, Words numbers, i32 n")
+WORDS = np.dtype([("at", "u8", 12)])
 
 
 class Capture:
@@ -83,8 +83,8 @@ class Capture:
         return array
 
     def send(self, array, values):
-        """Store up to eight values of 64 bits in an array, in the order of the stream."""
-        record = np.zeros((), EIGHT)
+        """Store up to twelve values of 64 bits in an array, in the order of the stream."""
+        record = np.zeros((), WORDS)
         record["at"][:array.size] = values.view(np.uint64)
         STORE(self.F.machine, 1, 32, array.view(np.uint64), record, array.size)
 

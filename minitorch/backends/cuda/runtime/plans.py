@@ -368,7 +368,8 @@ class Writer:
         if len(small) > 1:
             offsets, total = arrange([Made(self.made[i].nbytes, 0) for i in small], len(self.steps))
             self.lines.append(f"m = allocate({self.name('n', total)})")
-            self.lines += [f"m{i} = m + {self.name('o', offset)}" for i, offset in zip(small, offsets)]
+            self.lines += [f"m{i} = m + {self.name('o', offset)}" if offset else f"m{i} = m"
+                           for i, offset in zip(small, offsets)]
         for index, made in enumerate(self.made):
             if index in self.arrays:
                 continue

@@ -14,52 +14,15 @@
 // multiplied out of shared memory; the sums become weights in registers, and these are the left operand of the products
 // with values. The tensor cores multiply queries with the next keys and weights with these values while a warpgroup
 // computes the exponentials of the next weights. Blocks are persistent: they go from queries to queries.
-//
-// Tiles have lines of 64 features (see hopper.cuh). Keys are read along them, values across.
-#include "attention_softmax.cuh"
-#include "hopper.cuh"
+#include "attention_wgmma.cuh"
 
-enum {
-    THREADS = 128 * (1 + CONSUMERS), QUERIES = 64 * CONSUMERS, DEPTH = 16,               // of a product
-    ACROSS = HEAD / 64,                                                                  // blocks of 64 features
-    BYTES_Q = QUERIES * ACROSS * LINE, BLOCK = KEYS * LINE, BYTES = ACROSS * BLOCK,      // of keys, or values
-};
-
-// What a thread of a warpgroup holds of 64 rows: two of them, and of each a quarter of the columns.
-struct Warpgroup {
-    enum { HELD = 2, LANES = 4 };
-
-    static __device__ __forceinline__ int row(int r) { return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + r * 8; }
-    static __device__ __forceinline__ int column(int c) { return c / 2 * 8 + threadIdx.x % 4 * 2 + c % 2; }
-    static __device__ __forceinline__ int feature(int c) { return column(c); }
-
-    template <int COLUMNS> struct Sums {
-        enum { COUNT = COLUMNS / LANES, TOGETHER = 2 };
-        float at[COLUMNS / 2];
-        __device__ __forceinline__ float& operator()(int r, int c) { return at[c / 2 * 4 + r * 2 + c % 2]; }
-    };
-    typedef Sums<HEAD> Features;
-};
+enum { QUERIES = ROWS, BYTES_Q = BYTES_ROWS, BYTES = KEYS * ACROSS * LINE };             // of keys, or values
 typedef Warpgroup::Sums<KEYS> Weights;
 typedef Warpgroup::Features Features;
 
-// ---- places ------------------------------------------------------------------------------------------------
-// The queries that a block computes, and how many tiles of keys these see. Blocks take them in turns, every other time
-// backwards, and the last queries of a place first: so each has long and short ones where later queries see more keys.
-struct Part {
-    unsigned place;
-    int first, tiles;
-};
-__device__ __forceinline__ unsigned part_in_turn(unsigned turn) {
-    return turn * gridDim.x + (turn % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
-}
-__device__ __forceinline__ unsigned count_parts(const Attention& p) {
-    return (p.queries + QUERIES - 1) / QUERIES * (p.batch[0] * p.batch[1] * p.batch[2]);
-}
-__device__ __forceinline__ Part part_of(const Attention& p, unsigned index) {
-    const unsigned blocks = (p.queries + QUERIES - 1) / QUERIES;
-    const int first = (blocks - 1 - index % blocks) * QUERIES;
-    return {index / blocks, first, ((CAUSAL ? min(p.keys, first + QUERIES) : p.keys) + KEYS - 1) / KEYS};
+// The tiles of keys that the queries of a part see.
+__device__ __forceinline__ int tiles_of(const Attention& p, const Part& part) {
+    return ((CAUSAL ? min(p.keys, part.first + QUERIES) : p.keys) + KEYS - 1) / KEYS;
 }
 
 // ---- shared memory -----------------------------------------------------------------------------------------
@@ -69,81 +32,15 @@ struct Shared {
     __device__ __forceinline__ char* tile(int stage) const { return queries + BYTES_Q + stage * BYTES; }
 };
 
-// Copies LINES rows of features from `first` on; what is outside becomes 0. The dimensions of the batch along which all
-// places have the same matrix are of size 1 in the map.
-template <int LINES>
-__device__ __forceinline__ void copy_lines(char* to, const TensorMap* map, u64* barrier, const Rows& x,
-                                           const Attention& p, unsigned place, int first) {
-    const unsigned last = place % p.batch[2], rest = place / p.batch[2];
-    const int i = x.batch[2] ? last : 0, j = x.batch[1] ? rest % p.batch[1] : 0, k = x.batch[0] ? rest / p.batch[1] : 0;
-    for (int block = 0; block < ACROSS; block++)
-        asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
-                     "[%1, {%3, %4, %5, %6, %7}], [%2];" :: "r"(shared_address(to + block * LINES * LINE)), "l"(map),
-                     "r"(shared_address(barrier)), "r"(block * 64), "r"(first), "r"(i), "r"(j), "r"(k) : "memory");
-}
-
-// ---- products ----------------------------------------------------------------------------------------------
-#ifdef NEEDS_BF16
-#define TYPE "bf16"
-#else
-#define TYPE "f16"
-#endif
-
-// s += a @ b, or s = a @ b if not `add`, of a depth of 16, for 64 queries and KEYS keys; it is only begun here.
-__device__ __forceinline__ void multiply(float (&s)[64], u64 a, u64 b, int add) {
-    static_assert(KEYS == 128, "as the instruction says");
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32." TYPE "." TYPE
-                 " {" R64 "}, %64, %65, p, 1, 1, 0, 0;}" : S64(0) : "l"(a), "l"(b), "r"(add));
-}
-// The same for 64 queries and the features of values, with weights from registers.
-__device__ __forceinline__ void multiply(float (&s)[HEAD / 2], const u32 (&a)[4], u64 b, int add) {
-#if HEAD == 64
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32." TYPE "." TYPE
-                 " {" R32 "}, {%32,%33,%34,%35}, %36, p, 1, 1, 1;}"
-                 : S16(0), S16(16) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
-#else
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32." TYPE "." TYPE
-                 " {" R64 "}, {%64,%65,%66,%67}, %68, p, 1, 1, 1;}"
-                 : S64(0) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
-#endif
-}
-
-__device__ __forceinline__ void begin_scores(Weights& weights, const char* queries, const char* keys) {
-    begin_products();
-    #pragma unroll
-    for (int k = 0; k < HEAD; k += DEPTH)
-        multiply(weights.at, descriptor(queries + k / 64 * (QUERIES * LINE) + k % 64 * 2, 0),
-                 descriptor(keys + k / 64 * BLOCK + k % 64 * 2, 0), k);
-    commit_products();
-}
-
-// Weights as the left operand: two neighbours a register. The sums of a product lie as it must.
-struct Operands {
-    u32 at[KEYS / DEPTH][4];
-    __device__ __forceinline__ void set(const Weights& weights) {
-        #pragma unroll
-        for (int i = 0; i < KEYS / 4; i++) {
-            const Vector<T, 2> two = {narrow<T>(weights.at[2 * i]), narrow<T>(weights.at[2 * i + 1])};
-            at[i / 4][i % 4] = *reinterpret_cast<const u32*>(&two);
-        }
-    }
-};
-__device__ __forceinline__ void begin_results(Features& sums, const Operands& weights, const char* values, bool add) {
-    begin_products();
-    #pragma unroll
-    for (int k = 0; k < KEYS / DEPTH; k++)
-        multiply(sums.at, weights.at[k], descriptor(values + k * DEPTH * LINE, BLOCK), add || k);
-    commit_products();
-}
-
 // ---- the two roles -----------------------------------------------------------------------------------------
 // Keys, the next keys, values of the first, keys of the third tile, values of the second...: as they are consumed.
 __device__ __forceinline__ void produce(const Shared& shared, const TensorMap* query_map, const TensorMap* key_map,
                                         const TensorMap* value_map, const Attention& p) {
-    const unsigned parts = count_parts(p);
+    const unsigned parts = count_parts(p, p.queries);
     Ring<STAGES> ring;
     for (unsigned turn = 0; part_in_turn(turn) < parts; turn++) {
-        const Part part = part_of(p, part_in_turn(turn));
+        const Part part = part_of<true>(part_in_turn(turn), p.queries);
+        const int tiles = tiles_of(p, part);
         const auto copy = [&](const TensorMap* map, const Rows& x, int tile) {
             wait(shared.empty + ring.stage, ring.parity ^ 1);                  // passes in the first round
             u64* full = shared.full + ring.stage;
@@ -155,11 +52,11 @@ __device__ __forceinline__ void produce(const Shared& shared, const TensorMap* q
         arrive_and_expect(shared.queries_there, BYTES_Q);
         copy_lines<QUERIES>(shared.queries, query_map, shared.queries_there, p.query, p, part.place, part.first);
         copy(key_map, p.key, 0);
-        for (int tile = 1; tile < part.tiles; tile++) {
+        for (int tile = 1; tile < tiles; tile++) {
             copy(key_map, p.key, tile);
             copy(value_map, p.value, tile - 1);
         }
-        copy(value_map, p.value, part.tiles - 1);
+        copy(value_map, p.value, tiles - 1);
     }
 }
 
@@ -168,7 +65,7 @@ __device__ __forceinline__ void consume(const Shared& shared, T* out, float* log
     const int consumer = threadIdx.x / 128 - 1;
     const bool speaks = threadIdx.x % 128 == 0;            // for its warpgroup
     const char* queries = shared.queries + consumer * 64 * LINE;
-    const unsigned parts = count_parts(p);
+    const unsigned parts = count_parts(p, p.queries);
     const float factor = factor_of(p);
     Ring<STAGES> ring;
     const auto next = [&]() {                              // the stage that is read next, when it is full
@@ -178,11 +75,12 @@ __device__ __forceinline__ void consume(const Shared& shared, T* out, float* log
         return stage;
     };
     for (unsigned turn = 0; part_in_turn(turn) < parts; turn++) {
-        const Part part = part_of(p, part_in_turn(turn));
+        const Part part = part_of<true>(part_in_turn(turn), p.queries);
+        const int tiles = tiles_of(p, part);
         const int row = part.first + consumer * 64;
         Features sums;
         Weights weights;
-        Operands operands;
+        W::Operands<KEYS> operands;
         float largest[W::HELD], total[W::HELD] = {}, correction[W::HELD];
         #pragma unroll
         for (int r = 0; r < W::HELD; r++) largest[r] = minus_infinity();
@@ -198,16 +96,16 @@ __device__ __forceinline__ void consume(const Shared& shared, T* out, float* log
 
         wait(shared.queries_there, turn % 2);
         int stage = next();                                // of keys, and after the last of them of values
-        begin_scores(weights, queries, shared.tile(stage));
+        W::rows_by_rows<KEYS>(weights, queries, shared.tile(stage));
         wait_products<0>(weights.at);
         if (speaks) arrive(shared.empty + stage);
         soften(0);
         operands.set(weights);
         stage = next();
-        for (int tile = 1; tile < part.tiles; tile++) {
-            begin_scores(weights, queries, shared.tile(stage));
+        for (int tile = 1; tile < tiles; tile++) {
+            W::rows_by_rows<KEYS>(weights, queries, shared.tile(stage));
             const int values = next();
-            begin_results(sums, operands, shared.tile(values), tile > 1);
+            W::weights_by_rows<KEYS>(sums, operands, shared.tile(values), tile > 1);
             wait_products<1>(weights.at);
             if (speaks) arrive(shared.empty + stage);
             soften(tile);
@@ -221,7 +119,7 @@ __device__ __forceinline__ void consume(const Shared& shared, T* out, float* log
             operands.set(weights);
         }
         if (speaks) arrive(shared.queries_read);
-        begin_results(sums, operands, shared.tile(stage), part.tiles > 1);
+        W::weights_by_rows<KEYS>(sums, operands, shared.tile(stage), tiles > 1);
         wait_products<0>(sums.at);
         if (speaks) arrive(shared.empty + stage);
         conclude<W>(out, logs, p, part.place, row, sums, factor, largest, total);

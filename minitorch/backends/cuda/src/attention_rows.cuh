@@ -1,20 +1,7 @@
-// The arguments of attention.cu, and how its rows of features lie in shared memory.
+// How rows of features lie in shared memory, for the kernels of attention.
 #pragma once
+#include "attention_arguments.cuh"
 #include "mma.cuh"
-
-enum { BATCH_DIMS = 3 };
-
-struct Rows {                                              // a batch of matrices by strides, in elements
-    i64 row, column, batch[BATCH_DIMS];
-};
-struct Attention {
-    Rows query, key, value, mask, out, grad, query_grad, key_grad, value_grad;
-    float scale;
-    int queries, keys, features, value_features, batch[BATCH_DIMS];
-    u32 last;                                              // weights whose word is not above it are dropped
-    u64 seed, offset;                                      // of the words
-    float kept;                                            // what the other weights are multiplied by
-};
 
 // A tile of rows of features, read with the features as depth, or with the rows as depth.
 template <int LINES> using ByFeature = SharedTile<T, LINES, HEAD, true>;

@@ -103,6 +103,10 @@ template <class C> __device__ __forceinline__ C log_of_sum(C x, C y) {
 template <class C> __device__ __forceinline__ C log2_of_sum(C x, C y) {
   return x == y ? x + C(1) : greater_of(x, y) + log1p(exp2(-fabs(x - y))) * C(1.4426950408889634);
 }
+template <class C> __device__ __forceinline__ C bent(C size, C a) {
+  C near = lesser_of(size, a);
+  return near * (size - near * C(0.5));
+}
 template <class C> __device__ __forceinline__ C soft_plus(C x) { return log1p(exp(-fabs(x))) + greater_of(x, C(0)); }
 template <class C> __device__ __forceinline__ C silu_slope(C x) {
   C s = logistic(x);
@@ -211,6 +215,12 @@ BINARY(keep_above, kept(x, !(y <= a)))
 BINARY(silu_backward, x * silu_slope<C>(y))
 BINARY(gelu_backward, x * normal_cdf_slope<C>(y))
 BINARY(gelu_tanh_backward, x * gelu_tanh_slope<C>(y))
+
+// The losses of pairs, x the prediction and y the target; the bent one is a parabola up to a, then straight, times b.
+BINARY(squared_difference, square()(C(x - C(y)), a, b))
+BINARY(bent_difference, bent(magnitude(C(x - C(y))), a) * b)
+BINARY(log_loss_of_logit, (C(1) - C(y)) * x + (log1p(exp(-fabs(x))) - lesser_of(x, C(0))))
+BINARY(log_loss, (C(y) - C(1)) * greater_of(log1p(-x), C(-100)) - C(y) * greater_of(log(x), C(-100)))
 
 // chains: a bias, then an activation
 BINARY(bias_relu, relu()(C(x + y), a, b))

@@ -2,10 +2,10 @@
 // the host, so that nothing has to wait and no staging memory has to stay.
 #include "common.cuh"
 
-struct Eight {
-  unsigned long long at[8];
+struct Words {
+  unsigned long long at[12];
 };
 
-extern "C" __global__ void store_numbers(u64* out, const __grid_constant__ Eight numbers, int n) {
+extern "C" __global__ void store_numbers(u64* out, const __grid_constant__ Words numbers, int n) {
   if (threadIdx.x < n) out[threadIdx.x] = numbers.at[threadIdx.x];
 }

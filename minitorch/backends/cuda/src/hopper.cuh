@@ -157,8 +157,12 @@ template <int LEFT, int SUMS> __device__ __forceinline__ void wait_products(floa
 // in shared memory; it is only begun here. TURN_A, TURN_B: the tile has a line for each k.
 template <bool TURN_A, bool TURN_B, int SUMS>
 __device__ __forceinline__ void multiply(float (&s)[SUMS], u64 a, u64 b, int add) {
-    static_assert(SUMS == 64 || SUMS == 128, "of 128 or 256 columns");
-    if constexpr (SUMS == 64)
+    static_assert(SUMS == 32 || SUMS == 64 || SUMS == 128, "of 64, 128 or 256 columns");
+    if constexpr (SUMS == 32)
+        asm volatile("{.reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64" TYPES
+                     "{" R32 "}, %32, %33, p, 1, 1" TURNS(35, 36) ";}"
+                     : S16(0), S16(16) : "l"(a), "l"(b), "r"(add) TURNED);
+    else if constexpr (SUMS == 64)
         asm volatile("{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128" TYPES
                      "{" R64 "}, %64, %65, p, 1, 1" TURNS(67, 68) ";}" : S64(0) : "l"(a), "l"(b), "r"(add) TURNED);
     else

@@ -4,7 +4,8 @@
 // many there are; the addresses of the tensors come by value: LISTS lists (the parameters, their gradients, their
 // states), each of `tensors` addresses.
 //
-//   RULE  0: Adam, 1: gradient descent; of the states there are LISTS - 2
+//   RULE  0: Adam, 1: gradient descent, 2: RMSprop, 3: Adagrad, 4: Adadelta, 5: NAdam, 6: RAdam, 7: Adamax, 8: Rprop;
+//         of the states there are LISTS - 2
 //   WHAT  of `measure`: 0: sum of squares, 1: sum of sizes, 2: largest size
 #include "quick.cuh"
 #include "rows.cuh"
@@ -31,9 +32,11 @@ template <class F> __device__ __forceinline__ void over_chunk(i64 count, u64 add
 }
 
 #ifdef RULE
-// What all rules have in common comes first: p <- shrink p; g <- sign g + decay p. Then the rule's own numbers.
+// What all rules have in common comes first: p <- shrink p; g <- sign g + decay p. Then the rule's own numbers, those of
+// its coefficients in minitorch/optim.
+enum { NUMBERS = 7 };
 struct Numbers {
-    double shrink, decay, sign, of_rule[5];
+    double shrink, decay, sign, of_rule[NUMBERS];
 };
 enum { STATES = LISTS - 2 };
 
@@ -46,7 +49,7 @@ __device__ __forceinline__ double direction(double m, double v, double eps) { re
 struct Step {
     T *p, *states[STATES + 1];
     const T* g;
-    Wide shrink, decay, sign, c[5];
+    Wide shrink, decay, sign, c[NUMBERS];
 
     __device__ __forceinline__ void rule(Wide& p, Wide g, Wide (&s)[STATES + 1]) const {
 #if RULE == 0
@@ -55,6 +58,41 @@ struct Step {
         s[1] = v;
         if (STATES > 2) s[STATES - 1] = v = !(v <= s[STATES - 1]) ? v : s[STATES - 1];
         p -= direction(m, v, c[3]) * c[4];
+#elif RULE == 2
+        Wide v = s[0] = s[0] * c[0] + g * g * c[1];
+        if (STATES > 1 && c[5] != 0) {
+            Wide a = s[STATES - 1] += (g - s[STATES - 1]) * c[1];
+            v -= a * a;
+        }
+        g = direction(g, v, c[2]);
+        if (STATES > 1 && c[4] > 0) g = s[1] = s[1] * c[4] + g;
+        p -= g * c[3];
+#elif RULE == 3
+        s[0] += g * g;
+        p -= direction(g * c[1], s[0], c[0]);
+#elif RULE == 4
+        s[0] = s[0] * c[0] + g * g * c[1];
+        Wide d = sqrt(s[1] + c[2]) / sqrt(s[0] + c[2]) * g;
+        s[1] = s[1] * c[0] + d * d * c[1];
+        p -= d * c[3];
+#elif RULE == 5
+        s[0] += (g - s[0]) * c[0];
+        s[1] = s[1] * c[1] + g * g * c[2];
+        p -= direction(g * c[5] + s[0] * c[6], s[1] * c[3] * c[3], c[4]);
+#elif RULE == 6
+        s[0] += (g - s[0]) * c[0];
+        s[1] = s[1] * c[1] + g * g * c[2];
+        p -= (c[5] != 0 ? direction(s[0], s[1], c[3]) : s[0]) * c[4];
+#elif RULE == 7
+        Wide u = s[1] * c[1], size = fabs(g) + c[2];
+        s[0] += (g - s[0]) * c[0];
+        s[1] = u > size || u != u ? u : size;
+        p -= s[0] / s[1] * c[3];
+#elif RULE == 8
+        Wide turn = g * s[0], step = s[1] * (turn < 0 ? c[0] : turn > 0 ? c[1] : Wide(1));
+        s[0] = turn < 0 ? Wide(0) : g;
+        s[1] = step = step < c[2] ? c[2] : step > c[3] ? c[3] : step;
+        p -= (Wide(s[0] > 0) - Wide(s[0] < 0)) * step;     // 0 for NaN: one bad gradient moves nothing
 #else
         if (STATES) {
             s[0] = s[0] * c[1] + g * c[2];
@@ -97,11 +135,11 @@ optimiser_step(const i64* __restrict__ chunks, const __grid_constant__ Addresses
         step.states[k] = (T*)addresses.at[(2 + k) * tensors + chunk.tensor] + chunk.first;
         all |= (u64)step.states[k];
     }
-    step.shrink = of_rule ? of_rule[5] : numbers.shrink;   // of a captured graph: found anew before each run
-    step.decay = of_rule ? of_rule[6] : numbers.decay;
+    step.shrink = of_rule ? of_rule[NUMBERS] : numbers.shrink;     // of a captured graph: found anew before each run
+    step.decay = of_rule ? of_rule[NUMBERS + 1] : numbers.decay;
     step.sign = numbers.sign;
 #pragma unroll
-    for (int k = 0; k < 5; k++) step.c[k] = of_rule ? of_rule[k] : numbers.of_rule[k];
+    for (int k = 0; k < NUMBERS; k++) step.c[k] = of_rule ? of_rule[k] : numbers.of_rule[k];
     over_chunk(chunk.count, all, step);
 }
 

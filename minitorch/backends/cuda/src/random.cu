@@ -1,4 +1,4 @@
-// Random numbers by Philox 4x32-10 (see minitorch/philox.py, which is the reference), and dropout.
+// Random numbers by Philox 4x32-10 (see minitorch/random/philox.py, which is the reference), and dropout.
 //
 // Word w of a draw is word w % 4 of the block for counter (offset / 4, w / 4). A number takes one word, or two where it
 // has more than 32 random bits (WORDS).

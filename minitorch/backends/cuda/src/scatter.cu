@@ -46,12 +46,23 @@ take_slices(T* __restrict__ out, const T* __restrict__ input, const U* __restric
 // are from there.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 gather(T* __restrict__ out, const T* __restrict__ input, const U* __restrict__ index,
-       const __grid_constant__ Layout layout, i64 size, i64 step) {
+       const __grid_constant__ Layout layout, i64 size, i64 step, bool from_end) {
+    u32 i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= layout.size) return;
+    i64 place[1], at = from_front(index[i], size, from_end);
+    locate(layout, i, place);
+    out[i] = at >= 0 && at < size ? input[place[0] + at * step] : missing();
+}
+
+// Elements to the same places, none of which is named twice.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+put_elements(T* __restrict__ out, const T* __restrict__ input, const U* __restrict__ index,
+             const __grid_constant__ Layout layout, i64 size, i64 step) {
     u32 i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= layout.size) return;
     i64 place[1], at = index[i];
     locate(layout, i, place);
-    out[i] = at >= 0 && at < size ? input[place[0] + at * step] : missing();
+    if (at >= 0 && at < size) out[place[0] + at * step] = input[i];
 }
 
 // The same places, to be sorted; `nowhere`, which is larger than all, for an index outside the dimension.

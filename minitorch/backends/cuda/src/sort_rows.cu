@@ -6,6 +6,8 @@
 //
 //   LANES given    rows of up to LANES elements: each lane counts the elements in front of its own
 //   ROUNDS given   a block sorts a row of up to 256 * ROUNDS elements in shared memory, by 8 bits at a time
+//   SELECT given   a block finds up to SELECT elements that come first in a row of any length: how often each digit
+//                  occurs says what the last of them begins with, and only these are sorted; ROUNDS is 1
 //   neither        what the sort of long rows by sort.cu needs besides
 #ifdef ROUNDS
 #include "digits.cuh"
@@ -53,6 +55,74 @@ sort_short_rows(T* __restrict__ values, i64* __restrict__ places, const T* __res
     if (!inside) return;
     values[row * columns + rank] = element;
     places[row * columns + rank] = column;
+}
+
+#elif defined(SELECT)
+enum { ITEMS = 4 };                                        // neighbours that a thread looks at when it collects
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+select_rows(T* __restrict__ values, i64* __restrict__ places, const T* __restrict__ input, i64 columns, int k,
+            bool descending) {
+    __shared__ u32 occurs[DIGITS], digit_found, before_found;
+    __shared__ u64 in_chunk;
+    __shared__ Key key_at[SELECT];
+    __shared__ u32 place_at[SELECT];
+    const T* row = input + blockIdx.x * columns;
+    Key last = 0;                                          // the key of the k-th element, and how many of its equals
+    u32 wanted = k;                                        // are wanted
+    for (int pass = WIDTH / BITS - 1; pass >= 0; pass--) {
+        occurs[threadIdx.x] = 0;
+        __syncthreads();
+        for (i64 i = threadIdx.x; i < columns; i += BLOCK) {
+            Key key = key_of(row[i], descending);
+            bool begins_so = pass == WIDTH / BITS - 1 || !((key ^ last) >> (pass + 1) * BITS);
+            if (begins_so) atomicAdd(&occurs[digit_of(key, pass)], 1u);
+        }
+        __syncthreads();
+        u32 own = occurs[threadIdx.x], before = u32(sum_before(own));
+        if (before < wanted && wanted <= before + own) {
+            digit_found = threadIdx.x;
+            before_found = before;
+        }
+        __syncthreads();
+        last |= Key(digit_found) << pass * BITS;
+        wanted -= before_found;
+    }
+    u32 less = 0, equal = 0;                               // found so far, in the order of their places
+    for (i64 start = 0; start < columns && less + min(equal, wanted) < k; start += BLOCK * ITEMS) {
+        i64 begin = start + threadIdx.x * ITEMS;
+        Key key[ITEMS];
+        u64 own = 0;                                       // less in the upper half, equal ones in the lower
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            bool inside = begin + i < columns;
+            key[i] = inside ? key_of(row[begin + i], descending) : 0;
+            own += inside && key[i] < last ? u64(1) << 32 : inside && key[i] == last ? 1 : 0;
+        }
+        if (!__syncthreads_or(own != 0)) continue;
+        u64 before = sum_before(own);
+        if (threadIdx.x == BLOCK - 1) in_chunk = before + own;
+        u32 lower = less + u32(before >> 32), same = equal + u32(before);
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            if (begin + i >= columns || key[i] > last) continue;
+            if (key[i] < last || same < wanted) {
+                key_at[lower + min(same, wanted)] = key[i];
+                place_at[lower + min(same, wanted)] = u32(begin + i);
+            }
+            if (key[i] < last) lower++;
+            else same++;
+        }
+        __syncthreads();
+        less += u32(in_chunk >> 32);
+        equal += u32(in_chunk);
+    }
+    for (int i = threadIdx.x; i < k; i += BLOCK) {
+        int rank = 0;
+        for (int j = 0; j < k; j++) rank += key_at[j] < key_at[i] || (key_at[j] == key_at[i] && j < i);
+        values[blockIdx.x * (i64)k + rank] = row[place_at[i]];
+        places[blockIdx.x * (i64)k + rank] = place_at[i];
+    }
 }
 
 #elif defined(ROUNDS)

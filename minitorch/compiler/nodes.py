@@ -1,0 +1,84 @@
+"""The nodes that programs leave in the graph: behind results, and behind gradients of a recorded backward pass."""
+
+from ..backends.batched.loop import element_by_element
+from ..core import graph
+from ..core.grad_mode import grad_mode
+from ..core.graph import MultiOutputNode, Node, OutputNode
+from ..core.tensor import wrap
+from ..explain.graphs import raise_freed
+
+__all__ = ["CompiledNode", "Description", "FreedNode"]
+
+ONCE = ("a compiled function can be differentiated once: for {} call the function that was compiled, or one compiled "
+        "with all of its derivatives inside")
+
+
+class Description:
+    """The part of an op that the graph reads from its nodes."""
+
+    name = node_name = "CompiledBackward0"
+    saves_arrays = True
+
+
+class CompiledNode(MultiOutputNode):
+    """One run of a plan, waiting for its gradients."""
+
+    __slots__ = ("plan",)
+
+    def pull(self, g, create_graph):
+        if self.saved is None:
+            raise_freed(self)
+        if self.time != graph.version_counter:
+            self.check_unwritten()
+        return self.pull_tensors(g) if create_graph else self.run(g)
+
+    def run(self, g):
+        """The gradients of the inputs, as arrays, of those of the outputs."""
+        backward = self.plan.backward
+        zeros = self.plan.base.xp.zeros
+        seeds = [zeros(v.shape, v.dtype) if x is None else x if x.strides == v.example.strides
+                 else self.plan.base.xp.array(x, order="C") for x, v in zip(g, backward.seeds)]
+        results = backward.function(*seeds, *self.saved)
+        return tuple(None if k is None or p is None else results[k] for k, p in zip(backward.which, self.parents))
+
+    def pull_tensors(self, g):
+        """The same as tensors, for a pass that is recorded, or one over batches of gradients."""
+        if any([x is not None and x.tangents and grad_mode.levels for x in g]):
+            raise RuntimeError(ONCE.format("forward mode through its backward pass"))
+        F = max([x.backend for x in g if x is not None], key=lambda backend: backend.depth)
+        found = [None if r is None else wrap(F.asarray(r), F)
+                 for r in element_by_element(F, self.run, [x if x is None else x.array for x in g])]
+        if grad_mode.enabled:
+            parents = tuple([(x.node or x) for x in g if x is not None and x.needs_grad]) + self.parents
+            for t in found:
+                if t is not None:
+                    PulledNode(parents, t)
+        return tuple(found)
+
+
+class PulledNode(Node):
+    """Behind the gradients of a recorded pass through a program, which can be used but not be differentiated."""
+
+    __slots__ = ()
+
+    def __init__(self, parents, t):
+        self.op, self.parents, self.saved, self.shape = Description, parents, (), t.array.shape
+        self.backend, self.time, self.hooks = t.backend, graph.version_counter, None
+        t.node, t.needs_grad = self, True
+
+    def pull(self, g, create_graph):
+        raise RuntimeError(ONCE.format("a second derivative (create_graph=True)"))
+
+
+class FreedNode(MultiOutputNode):
+    """The graph of a result that the function has already gone through itself: a second backward pass is refused."""
+
+    __slots__ = ()
+
+    def __init__(self, plan, result):
+        self.op, self.saved, self.hooks, self.parents = Description, None, None, (None,)
+        self.shape, self.backend, self.time = (result.array.shape,), plan.base, graph.version_counter
+        result.node, result.needs_grad = OutputNode(self, 0), True
+
+    def pull(self, g, create_graph):
+        raise_freed(self)
