@@ -150,9 +150,7 @@ def clamp(F, input, min: Number = None, max: Number = None):
         return F.xp.maximum(input, min) if low or input.dtype.kind not in "fV" else F.xp.clip(input, min, math.inf)
     if min is None:
         return F.xp.minimum(input, max) if high or input.dtype.kind not in "fV" else F.xp.clip(input, -math.inf, max)
-    if low != high and not (min if low else max).ndim:
-        return F.xp.minimum(F.xp.maximum(input, min), max)
-    if low != high:
+    if low != high and (min if low else max).ndim:
         raise TypeError("clamp(): min and max must both be tensors or both be numbers: write "
                         "x.clamp(min=...).clamp(max=...)")
     return F.xp.clip(input, min, max)
