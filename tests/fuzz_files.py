@@ -33,12 +33,11 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+from archives import archived, saved
 from test_serialization_fuzz import (
     ODD,
     ODD_INTS,
-    archived,
     damaged,
-    file_of,
     forged,
     objects,
     operations,
@@ -87,12 +86,12 @@ def read_pt(path, data):
 
 @reader("pt", RuntimeError, pickle.UnpicklingError, EOFError, mutate=forge_pickle)
 def pt():
-    return [file_of(value, pickle_protocol=protocol) for value in objects() for protocol in (2, 4)], read_pt
+    return [saved(value, pickle_protocol=protocol) for value in objects() for protocol in (2, 4)], read_pt
 
 
 @reader("pt before 1.6", RuntimeError, pickle.UnpicklingError, EOFError)
 def pt_legacy():
-    return [file_of(value, _use_new_zipfile_serialization=False) for value in objects()], read_pt
+    return [saved(value, _use_new_zipfile_serialization=False) for value in objects()], read_pt
 
 
 # ------------------------------------------------------------------ safetensors, npz

@@ -186,11 +186,17 @@ def shaped_like(flat, array):
 
 
 def own_grad(g, leaf, is_owned):
-    """A gradient as ``leaf.grad`` keeps it: as the leaf lies if that is dense, else contiguous; a copy unless owned."""
+    """A gradient as ``leaf.grad`` keeps it: as the leaf lies if that is dense, else contiguous; a copy unless owned.
+
+    Where a dimension of size 1 lets a leaf lie in two formats at once, its strides say which one it was made for.
+    """
     if g.strides is None:                                  # a sparse one
         return g.copy()
-    order = dense_order(leaf) if leaf.strides is not None else None
-    return g if is_owned and lies_in(g, order) else copied(g, order)
+    order, single = None, 1 in g.shape
+    if leaf.strides is not None and (single or not leaf.flags.c_contiguous):
+        order = order_of(leaf.shape, leaf.strides)
+        order = order if lies_in(leaf, order) else None
+    return g if is_owned and lies_in(g, order) and not (single and order) else copied(g, order)
 
 
 # ---- results -----------------------------------------------------------------------------------------------

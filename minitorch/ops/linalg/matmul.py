@@ -10,7 +10,7 @@ from ..define import composite, op, publish
 from ..elementwise.arithmetic import mul
 from ..older import older
 from ..promotion import require_tensors
-from ..reductions.norms import vector_norm
+from ..reductions.norms import per_length, vector_norm
 from ..shapes.shape import count, expand, permute, reshape, unsqueeze
 from ..shapes.view import dim_of
 from .products import product_flops, product_mismatch
@@ -396,9 +396,9 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 
 
 @op(layout="contiguous", namespace=None, promotion="same", node_name="CdistBackward0",
-    input=lambda F, g, input, other, out: distance_slope(F, weights(F, g, out), input, other),
+    input=lambda F, g, input, other, out: distance_slope(F, per_length(F, g, out), input, other),
     other=lambda F, g, input, other, out: distance_slope(
-        F, F.transpose(weights(F, g, out), dim0=-1, dim1=-2), other, input),
+        F, F.transpose(per_length(F, g, out), dim0=-1, dim1=-2), other, input),
     sample=lambda d: ([d.array((3, 2), 1, 2), d.array((4, 2), -2, 0)], dict(by_product=d.bool())))
 def euclidean_dist(F, input, other, *, by_product):
     """The Euclidean distances of rows; `by_product` from ``|x|^2 + |y|^2 - 2 x.y``. The gradient at 0 is 0."""
@@ -409,11 +409,6 @@ def euclidean_dist(F, input, other, *, by_product):
     a, b = [F.sum(x * x, dim=-1) for x in (input, other)]
     a, b = a[..., :, None], b[..., None, :]
     return xp.sqrt(xp.maximum(a + b - 2.0 * xp.matmul(input, other.swapaxes(-1, -2)), 0.0))
-
-
-def weights(F, g, out):
-    """``g / out``, and 0 where the distance is 0, whatever `g` is there."""
-    return F.masked_fill(g, out == 0, 0.0) / F.where(out == 0, float("inf"), out)
 
 
 def distance_slope(F, weight, x, y):

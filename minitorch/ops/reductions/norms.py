@@ -13,12 +13,18 @@ from .reduce import axes, count, is_all, restore
 INF = float("inf")
 
 
+def per_length(F, g, out):
+    """``g / out``, and 0 where the length `out` is 0, whatever `g` is there."""
+    flat = out == 0
+    return F.masked_fill(g, flat, 0.0) / F.where(flat, INF, out)
+
+
 def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
     """``sgn(x) |x|^(p-1) norm^(1-p)``; 0 at elements that are 0, where there is no derivative for small p."""
     every = tuple(range(len(shape))) if is_all(dim) else dim
     g, out = restore(F, g, dim, keepdim, shape), restore(F, out, dim, keepdim, shape)
     if ord == 2:
-        return input * (g / F.where(out == 0, INF, out))
+        return input * per_length(F, g, out)
     if ord == 0:
         return F.sgn(input) * (g * 0.0)
     if ord == 1:

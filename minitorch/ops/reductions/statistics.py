@@ -7,6 +7,7 @@ from ...core.arrays import is_inexact
 from ...explain.callers import warn
 from ..define import composite, op
 from ..elementwise.complex import complex
+from .norms import per_length
 from .reduce import axes, count, is_all, mean, restore
 
 
@@ -42,14 +43,14 @@ def variance(F, name, input, dim, unbiased, keepdim, correction):
     return F.sum(squares, dim=dim, keepdim=keepdim) / freedom
 
 
-def variance_slope(F, g, input, dim, unbiased, keepdim, correction, shape):
-    """``2 (x - mean) / (n - correction)``; without degrees of freedom infinite, and NaN at the mean itself."""
+def variance_slope(F, g, input, dim, unbiased, keepdim, correction, shape, factor=2):
+    """``factor (x - mean) / (n - correction)``; without degrees of freedom infinite, and NaN at the mean itself."""
     dim, correction = settings(dim, unbiased, correction)
     every = tuple(range(len(shape))) if is_all(dim) else dim
     g = restore(F, g, dim, keepdim, shape)
     n = count(shape, dim) - correction
     d = input - F.mean(input, dim=every, keepdim=True)
-    return g * (2 * d / n if n > 0 else d * float("inf"))
+    return g * ((d if factor == 1 else factor * d) / n if n > 0 else d * float("inf"))
 
 
 @op(complex="conjugate", layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
@@ -65,8 +66,7 @@ def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
 
 @op(complex="conjugate", layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
     input=lambda F, g, input, out, dim, unbiased, keepdim, correction, input_shape: variance_slope(
-        F, F.masked_fill(g, out == 0, 0.0) / F.where(out == 0, float("inf"), 2 * out), input, dim, unbiased, keepdim,
-        correction, input_shape))
+        F, per_length(F, g, out), input, dim, unbiased, keepdim, correction, input_shape, factor=1))
 def std(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
     """The standard deviation over `dim`, the square root of `var`. Its gradient at 0 is 0."""
     return F.xp.sqrt(variance(F, "std", input, dim, unbiased, keepdim, correction))
