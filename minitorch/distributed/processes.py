@@ -100,7 +100,7 @@ class ProcessNode(Shared):
             if watched:
                 pids = [int(pid) for pid in store.multi_get([f"joined {r}" for r in range(size)])]
                 store.set("watched", str(int(watcher.start(node.folder, pids, ROW, listener))))
-            for name in ("record", "locks", "stacks", *["connections"] * watched):     # all have opened them
+            for name in ("record", "locks", "stacks"):     # all have opened them
                 os.unlink(os.path.join(node.folder, name))
         if watched:
             node.supervised = store.get("watched") == b"1"

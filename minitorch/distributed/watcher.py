@@ -29,12 +29,13 @@ __all__: list = []
 RUNNING, FAILED, KILLED = 1, 2, 4                          # the record's states, and its sign for an unknown signal
 UNKNOWN = -1
 CONNECTION = "PMI_FD"                                      # names the file descriptor of a rank's connection, by MPICH
+SOCKET = "connections"                                     # the file of the socket at which ranks leave them
 
 
 def listener(folder, size):
     """A socket in `folder` at which `size` ranks leave duplicates of their connections to mpiexec."""
     made = socket.socket(socket.AF_UNIX)
-    made.bind(os.path.join(folder, "connections"))
+    made.bind(os.path.join(folder, SOCKET))
     made.listen(size)
     return made
 
@@ -43,7 +44,7 @@ def leave_connection(folder, rank):
     """Leave a duplicate of this rank's connection to mpiexec at the listener, which need not accept it at once."""
     if CONNECTION in os.environ:
         with socket.socket(socket.AF_UNIX) as to:
-            to.connect(os.path.join(folder, "connections"))
+            to.connect(os.path.join(folder, SOCKET))
             socket.send_fds(to, [str(rank).encode()], [int(os.environ[CONNECTION])])
 
 
@@ -64,6 +65,7 @@ def connections_of(listener):
 
 def start(folder, pids, row, listener):
     """Start a watcher of processes whose record, rows of a NumPy dtype, is in `folder`; returns whether it can be."""
+    os.unlink(os.path.join(folder, SOCKET))                # all ranks have been there
     if not hasattr(os, "pidfd_open"):
         listener.close()
         return False

@@ -116,14 +116,11 @@ def format_order(memory_format, array):
     return channels_order(rank)
 
 
-def in_format(array, memory_format):
+def laid_in_format(array, memory_format):
     """The memory of a contiguous array as one of the same shape, whose elements lie in the order of a memory format."""
-    if memory_format is None or memory_format is contiguous_format:
-        return array
     if memory_format is preserve_format:
         raise RuntimeError("unsupported memory format Preserve: there is no tensor whose order could be kept")
-    order = format_order(memory_format, array)
-    return array.reshape([array.shape[d] for d in order]).transpose(inverse(order))
+    return laid(array, array.shape, format_order(memory_format, array))
 
 
 # ---- arrays by the rule ------------------------------------------------------------------------------------
@@ -172,31 +169,33 @@ def lies_in(array, order):
 
 
 def dense_order(array):
-    """The order of an array that has neither gaps nor repetition; None for any other."""
-    order = own_order(array)
+    """The order of an array that has neither gaps nor repetition; None for any other.
+
+    Where a dimension of size 1 lets it lie in two formats at once, its strides say which one it was made for.
+    """
+    if array.flags.c_contiguous and 1 not in array.shape:
+        return None
+    order = order_of(array.shape, array.strides)
     return order if order is not None and lies_in(array, order) else None
+
+
+def laid(flat, shape, order):
+    """Contiguous elements, without copying, as an array of `shape` whose dimensions lie in `order`."""
+    return flat.reshape(shape) if order is None else flat.reshape([shape[d] for d in order]).transpose(inverse(order))
 
 
 def shaped_like(flat, array):
     """Contiguous elements, without copying, in the shape of `array` and the order of its memory."""
-    order = dense_order(array)
-    if order is None:
-        return flat.reshape(array.shape)
-    return flat.reshape([array.shape[d] for d in order]).transpose(inverse(order))
+    return laid(flat, array.shape, dense_order(array))
 
 
 def own_grad(g, leaf, is_owned):
-    """A gradient as ``leaf.grad`` keeps it: as the leaf lies if that is dense, else contiguous; a copy unless owned.
-
-    Where a dimension of size 1 lets a leaf lie in two formats at once, its strides say which one it was made for.
-    """
+    """A gradient as ``leaf.grad`` keeps it: as the leaf lies if that is dense, else contiguous; a copy unless owned."""
     if g.strides is None:                                  # a sparse one
         return g.copy()
-    order, single = None, 1 in g.shape
-    if leaf.strides is not None and (single or not leaf.flags.c_contiguous):
-        order = order_of(leaf.shape, leaf.strides)
-        order = order if lies_in(leaf, order) else None
-    return g if is_owned and lies_in(g, order) and not (single and order) else copied(g, order)
+    order = dense_order(leaf) if leaf.strides is not None else None
+    exact = order is None or 1 not in g.shape              # else its strides may be those of another format
+    return g if is_owned and exact and lies_in(g, order) else copied(g, order)
 
 
 # ---- results -----------------------------------------------------------------------------------------------

@@ -187,7 +187,7 @@ def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, req
     """A tensor whose elements are whatever the memory held."""
     made = make("empty", shape, size, dtype, device, requires_grad, out, layout)
     if memory_format is not None and out is None:
-        made.array = layouts.in_format(made.array, memory_format)
+        made.array = layouts.laid_in_format(made.array, memory_format)
     return made
 
 

@@ -12,7 +12,7 @@ from ...core.tensor import Size, Tensor, wrap
 from ...explain.callers import warn
 from ..define import composite, method, op
 from ..indexing.index import _slice
-from ..layouts import in_format
+from ..layouts import laid_in_format
 from ..methods import as_method
 from .shape import as_strided as any_view
 from .shape import count, expand, ints, permute, reshape, sum_to, transpose, unsqueeze
@@ -579,7 +579,7 @@ def resize_(self, *sizes, memory_format=None):
         n = min(old.size, new.size)
         new[:n] = old[:n]
         self.array = new.reshape(sizes)
-    self.array = in_format(self.array, memory_format)
+    self.array = laid_in_format(self.array, memory_format)
     bump_version(self, "resize_")
     return self
 

@@ -33,8 +33,8 @@ def shared_bytes_backward(head):
 
 
 def blocks_for(F, query, rows, size, record, how):
-    """The blocks of a kernel of which each takes so many of `rows` in each place of the batch; 0 where it is not for
-    such arrays, or most multiprocessors would have no work."""
+    """The number of blocks of a kernel whose blocks take `size` of `rows` each, for all places of the batch; 0 where
+    the kernel is not for such arrays, or most multiprocessors would have no work."""
     if capability(F.machine) != 90 or query.dtype.itemsize != 2 or how["HEAD"] < BLOCK or how["MASK"] \
             or not how["ALIGNED"] or how["DROPOUT"]:
         return 0
