@@ -12,8 +12,8 @@ import tempfile
 
 import pytest
 
-collect_ignore = ["data", "libraries",                     # programs with mistakes, for type checkers; on torch
-                  "parity/public_prelude.py", "sharded_ranks.py"]              # run before programs; a program
+collect_ignore = ["data", "programs/libraries",            # programs with mistakes, for type checkers; on torch
+                  "parity/public_prelude.py", "distributed/sharded_ranks.py"]  # run before programs; a program
 if importlib.util.find_spec("torch") is None:
     collect_ignore.append("parity/ranks.py")               # a program for PyTorch, no test
 
@@ -28,7 +28,7 @@ def pytest_configure(config):
     if config.getoption("--hypothesis-seed", None) is None:
         draw_the_same()
     given = config.getoption("--device")
-    if given:                                              # read by tests/kernel_checks.py, in workers too
+    if given:                                              # read by backends/cuda/kernel_checks.py, in workers too
         os.environ["MINITORCH_TEST_DEVICE"] = given
     if os.environ.get("MINITORCH_KERNEL_LOG"):
         log_kernels(os.environ["MINITORCH_KERNEL_LOG"])

@@ -1,6 +1,6 @@
 """A pytest plugin that writes down which functions of the library each test calls: `run` asks it which tests to try.
 
-    MUTATION_COVER=cover.pickle PYTHONPATH=tests python -m pytest -p mutation.cover -n 0 tests
+    MUTATION_COVER=cover.pickle python -m pytest -p tests.mutation.cover -n 0 tests
 
 The file holds {test: (seconds, {(file, first line of a function)})}. PyTorch is hidden, as from all mutation runs.
 """

@@ -21,12 +21,13 @@ import json
 import os
 import pathlib
 import re
-import sys
 import time
 from dataclasses import dataclass
 
+from tests import ROOT
+
 HERE = pathlib.Path(__file__).parent
-SOURCES = HERE.parents[1] / "minitorch" / "backends" / "cuda" / "src"
+SOURCES = ROOT / "minitorch" / "backends" / "cuda" / "src"
 RESULTS, EXPLAINED = HERE / "kernel_results.json", HERE / "kernels_explained.json"
 UNSEEN = HERE / "kernel_unseen.json"                       # results of another seed
 SEED, LINES_EACH = 17, 45
@@ -157,14 +158,14 @@ def tests_of(file):
     words = file.partition(".")[0].split("_")
     for last in range(len(words), 0, -1):                  # attention_new.cu: those of attention_new, or of attention
         test = f"tests/test_cuda_{'_'.join(words[:last])}.py"
-        if (HERE.parents[1] / test).exists():
+        if (ROOT / test).exists():
             return [test]
     including = [path.name for path in sorted(SOURCES.iterdir()) if f'#include "{file}"' in path.read_text()]
     return list(dict.fromkeys(test for source in including for test in tests_of(source)))
 
 
 def run(seed, only, number, files):
-    from mutation import run as runner
+    from tests.mutation import run as runner
     results = RESULTS if seed == SEED else UNSEEN
     part = results.with_suffix(".part")                    # where a run that was broken off is taken up
     kept = part if part.exists() else results if (only or files) and results.exists() else None
@@ -172,7 +173,9 @@ def run(seed, only, number, files):
     reasons = json.loads(EXPLAINED.read_text()) if EXPLAINED.exists() else {}
     mutants, rows, begin = chosen(seed)[:number], [], time.monotonic()
     runner.warm_up()
-    import kernel_checks  # and with it the library: no kernel is compiled yet
+    from tests.backends.cuda import (
+        kernel_checks,  # and with it the library: no kernel is compiled yet
+    )
     assert kernel_checks.device
     for i, mutant in enumerate(mutants):
         row = old.get(mutant.name)
@@ -201,7 +204,6 @@ def main():
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--files", nargs="*", help="only the mutants of these sources; results of others stay")
     given = parser.parse_args()
-    sys.path.insert(0, str(HERE.parent))
     if given.what == "list":
         print(*(f"{m.line}: {m.name}" for m in chosen(given.seed)), sep="\n")
         return

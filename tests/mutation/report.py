@@ -3,8 +3,8 @@
 import json
 import sys
 
-from mutation import kernels
-from mutation.run import EXPLAINED, PACKAGES, RESULTS, ROOT, SEED
+from tests.mutation import kernels
+from tests.mutation.run import EXPLAINED, PACKAGES, RESULTS, ROOT, SEED
 
 PAGE = ROOT / "docs" / "mutants.md"
 HEAD = """# Planted bugs

@@ -24,8 +24,10 @@ import sys
 import tempfile
 import time
 
-TESTS = pathlib.Path(__file__).parents[1]
-ROOT = TESTS.parent
+from tests import ROOT
+
+HERE = pathlib.Path(__file__).parent
+TESTS = HERE.parent
 SEED, LIMIT = 14, 90                                       # seconds of the processor for one run of pytest, at most
 # Tests, files and seconds at most, one batch after the other: the cheapest ones, then, for survivors, some of all.
 BATCHES = ((12, 2, 2), (40, 6, 4))
@@ -33,7 +35,7 @@ WRITERS = ("core/template.py", "core/op.py")
 WRITTEN = ("tests/test_noticing", "tests/test_recorded.py::test_same_as_recorded[promotion", "tests/test_recorded.py")
 SIGNATURES = "tests/test_recorded.py::test_defaults"       # looks at functions without calling them
 AGAIN = ((40, 12, 6), (150, 30, 12), (300, 60, 20))
-RESULTS, EXPLAINED = TESTS / "mutation" / "results.json", TESTS / "mutation" / "explained.json"
+RESULTS, EXPLAINED = HERE / "results.json", HERE / "explained.json"
 # How many mutants of each package. The simulator and CUDA have their own (test_sim_mutation, the tests of barriers);
 # what draws, prints lessons or is a command line is left out, and what only ranks that are processes run, since they
 # import the library from its files.
@@ -61,7 +63,7 @@ def package_of(path):
 
 def chosen():
     """The mutants of a run, always the same ones for the same code."""
-    from mutation.mutate import mutants_of
+    from tests.mutation.mutate import mutants_of
     every = {}
     for path in sorted((ROOT / "minitorch").rglob("*.py")):
         file = path.relative_to(ROOT / "minitorch").as_posix()
@@ -84,13 +86,13 @@ def cover(folder):
     for name, arguments in [*((f.stem, [str(f)]) for f in files), ("doctests", ["--doctest-modules", "minitorch"])]:
         out = folder / f"{name}.pickle"
         if not out.exists():
-            subprocess.run([sys.executable, "-m", "pytest", "-p", "mutation.cover", "-q", "-n", "0", *arguments],
+            subprocess.run([sys.executable, "-m", "pytest", "-p", "tests.mutation.cover", "-q", "-n", "0", *arguments],
                            cwd=ROOT, env={**environment(), "MUTATION_COVER": str(out)}, stdout=subprocess.DEVNULL)
             print(name, flush=True)
 
 
 def environment():
-    return {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{TESTS}", "OMP_NUM_THREADS": "1",
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -144,7 +146,7 @@ def batches(names, seconds, again):
 def warm_up():
     """Import in the parent what every child needs; not the library."""
     sys.modules["torch"] = None
-    sys.path[:0] = [str(ROOT), str(TESTS)]
+    sys.path.insert(0, str(ROOT))
     os.environ.update(environment())
     os.chdir(ROOT)
     import hypothesis
@@ -201,7 +203,7 @@ def in_child(file, text, tests, log):
     path, get_code = str(ROOT / "minitorch" / file), importlib.machinery.SourceFileLoader.get_code
     folder = None
     if file.endswith((".cu", ".cuh")):
-        from mutation.kernels import plant
+        from tests.mutation.kernels import plant
         folder = tempfile.TemporaryDirectory()
         if text is not None:
             plant({file: text}, pathlib.Path(folder.name))
@@ -285,7 +287,6 @@ def main():
     parser.add_argument("--only", choices=["survivors"])
     parser.add_argument("--number", type=int)
     given = parser.parse_args()
-    sys.path.insert(0, str(TESTS))
     if given.what == "cover":
         cover(given.folder.resolve())
     elif given.what == "run":
@@ -293,7 +294,7 @@ def main():
     elif given.what == "list":
         print(*(m.name for m in chosen()), sep="\n")
     else:
-        from mutation.report import write
+        from tests.mutation.report import write
         write()
 
 

@@ -1,6 +1,6 @@
 """A few planted bugs, one for each kind of thing that went unnoticed once, and the tests that notice them."""
 
-RECORDED = "tests/test_recorded.py::test_same_as_recorded"
+RECORDED = "tests/recorded/test_recorded.py::test_same_as_recorded"
 # File, what stands there once, what is put in its place, and the test that must fail.
 SAMPLE = [
     ("optim/adam.py", "correction = sqrt(1 - beta2**step)\n", "correction = 1\n", f"{RECORDED}[optimisers-Adam 1.0]"),
@@ -29,8 +29,8 @@ def kernels():
     import pathlib
     import tempfile
 
-    from mutation import run
-    from mutation.kernels import SOURCES, plant
+    from tests.mutation import run
+    from tests.mutation.kernels import SOURCES, plant
     pytest = run.warm_up()[-1]
     changed = {}
     for file, before, after, _ in KERNELS:
@@ -53,7 +53,7 @@ def kernels():
 
 def main():
     """Print the fate of each, and of the library as it is."""
-    from mutation import run
+    from tests.mutation import run
     run.warm_up()
     tests = [test for *_, test in SAMPLE]
     print("as it is:", run.outcome(SAMPLE[0][0], None, tests) or "passes")

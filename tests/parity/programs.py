@@ -10,18 +10,13 @@ A program that differs is shortened line by line before it is shown.
 
 import argparse
 import re
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).resolve().parents[i]) for i in (1, 2)]
-
-from parity.compared import TOLERANCE, compare, kind, run_line, scope_of, shortened, values
-from parity.drawn import draw
+from tests.parity.compared import TOLERANCE, compare, kind, run_line, scope_of, shortened, values
+from tests.parity.drawn import draw
 
 torch = pytest.importorskip("torch", reason="PyTorch is the yardstick")
 

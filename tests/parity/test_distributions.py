@@ -5,9 +5,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import numpy as np  # noqa: E402
-from distribution_cases import BAD, CHECKS, DISTRIBUTIONS, TRANSFORMS, made  # noqa: E402
 
 import minitorch  # noqa: E402
+from tests.distributions.distribution_cases import BAD, CHECKS, DISTRIBUTIONS, TRANSFORMS, made  # noqa: E402
 
 OURS, THEIRS = minitorch.distributions, torch.distributions
 LOOSE = 1e-4                                               # PyTorch's gradients of gamma numbers are approximations

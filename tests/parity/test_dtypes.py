@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from test_dtypes import ALL, NAMES, STORED, tables
 
 import minitorch
+from tests.core.test_dtypes import ALL, NAMES, STORED, tables
 
 torch = pytest.importorskip("torch", reason="parity tests compare with PyTorch")
 

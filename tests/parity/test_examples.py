@@ -4,13 +4,13 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests import ROOT
+
 torch = pytest.importorskip("torch", reason="PyTorch is the yardstick")
 
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name, options", [

@@ -1,15 +1,11 @@
 """Graphs and code of traced programs beside PyTorch's: the same text."""
 
-import sys
-from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from fx_programs import programs  # noqa: E402
-
 import minitorch  # noqa: E402
+from tests.fx.fx_programs import programs  # noqa: E402
 
 OURS, THEIRS = programs(minitorch), programs(torch)
 

@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import test_gradients_at_nan as ours  # noqa: E402
+from tests.autograd import test_gradients_at_nan as ours  # noqa: E402
 
 BY_PLACE = ("relu6", "hardshrink", "elu", "hardswish")      # PyTorch's vectors and the rest of them differ
 

@@ -3,10 +3,18 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from test_indexing import SHAPES, draw_index, draw_value, dress, has_arrays, many, positions
 
 import minitorch
 from minitorch.testing import strategies
+from tests.ops.test_indexing import (
+    SHAPES,
+    draw_index,
+    draw_value,
+    dress,
+    has_arrays,
+    many,
+    positions,
+)
 
 torch = pytest.importorskip("torch", reason="parity tests compare with PyTorch")
 

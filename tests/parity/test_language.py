@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from language_cases import CASES, COMPUTE, COUNT, PROMPT, by_transformers, run, write
+
+from tests.programs.language_cases import CASES, COMPUTE, COUNT, PROMPT, by_transformers, run, write
 
 torch = pytest.importorskip("torch", reason="PyTorch is the yardstick")
 pytest.importorskip("transformers", reason="has the models")

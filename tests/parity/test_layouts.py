@@ -9,7 +9,9 @@ import warnings
 
 import numpy as np
 import pytest
-from layout_cases import (
+
+import minitorch
+from tests.core.layout_cases import (
     EXPRESSIONS,
     LAYOUTS,
     definition_layouts,
@@ -19,8 +21,6 @@ from layout_cases import (
     grad_layouts,
     twin,
 )
-
-import minitorch
 
 torch = pytest.importorskip("torch", reason="PyTorch is the yardstick here and is not installed")
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests import ROOT
+
 pytest.importorskip("torch")
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = str(Path(__file__).with_name("ranks.py"))
 LAUNCHER = ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
 

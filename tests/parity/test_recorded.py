@@ -1,7 +1,8 @@
 """The data in `tests/data/recorded` is what the PyTorch that is installed gives: see `tests/recorded`."""
 
 import pytest
-from recorded import SUBJECTS, cases, differences, outcome, stored
+
+from tests.recorded import SUBJECTS, cases, differences, outcome, stored
 
 torch = pytest.importorskip("torch", reason="asks PyTorch again")
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import saved_cases
-from saved_cases import CASES
 
 import minitorch
 from minitorch.core.arrays import owner
+from tests.autograd import saved_cases
+from tests.autograd.saved_cases import CASES
 
 torch = pytest.importorskip("torch", reason="compares with PyTorch, which is not installed")
 

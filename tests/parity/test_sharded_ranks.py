@@ -4,14 +4,14 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests import ROOT
+
 pytest.importorskip("torch")
-ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = str(ROOT / "tests" / "sharded_ranks.py")
+SCRIPT = str(ROOT / "tests" / "distributed" / "sharded_ranks.py")
 JOBS = {4: ["fsdp", "hybrid", "split", "both"],
         2: ["fsdp", "resumed", "hybrid", "split", "pipelined", "dtensors"]}
 

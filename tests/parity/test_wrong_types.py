@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import test_wrong_types_everywhere as everywhere  # noqa: E402
-import wrong_types  # noqa: E402
+from tests.explain import test_wrong_types_recorded as everywhere  # noqa: E402
+from tests.explain import wrong_types  # noqa: E402
 
 
 def test_what_is_stored_is_so():

@@ -8,10 +8,11 @@ A subject is a module here with ``CASES``, {name: function of a library, ``T``};
 import importlib
 import json
 import math
-import pathlib
 import warnings
 
-FOLDER = pathlib.Path(__file__).parents[1] / "data" / "recorded"
+from tests import DATA
+
+FOLDER = DATA / "recorded"
 SUBJECTS = ("optimisers", "schedules", "promotion", "definitions", "functions", "layers", "printing", "streams",
             "distributions", "refusals")
 DIGITS = 8
@@ -20,7 +21,7 @@ COARSE = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 2e-6, "complex64": 2e-6}
 
 def cases(subject):
     """{name: function of a library} of a subject."""
-    return importlib.import_module(f"recorded.{subject}").CASES
+    return importlib.import_module(f"{__name__}.{subject}").CASES
 
 
 def stored(subject):

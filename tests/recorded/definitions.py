@@ -8,7 +8,7 @@ import functools
 import json
 import random
 
-from recorded import FOLDER
+from tests.recorded import FOLDER
 
 SAMPLES = 2
 SKIP = ("empty_like", "dropout", "bernoulli", "poisson", "kthvalue")   # random, undefined

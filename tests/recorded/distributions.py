@@ -2,7 +2,14 @@
 
 import functools
 
-from distribution_cases import BAD, CHECKS, DISTRIBUTIONS, EDGES, TRANSFORMS, made
+from tests.distributions.distribution_cases import (
+    BAD,
+    CHECKS,
+    DISTRIBUTIONS,
+    EDGES,
+    TRANSFORMS,
+    made,
+)
 
 LEFT_OUT = ("GeneralizedPareto",)                          # mixes dtypes in PyTorch, and refuses float64
 NOISY = ("Beta", "Chi2", "Dirichlet", "Dirichlet of a batch", "FisherSnedecor", "Gamma", "InverseGamma", "LKJCholesky",

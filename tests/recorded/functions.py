@@ -4,7 +4,7 @@
 ``q`` a sequence, ``p`` positive, ``i`` and ``j`` are indices, ``b`` is a mask; F is ``nn.functional``, L ``linalg``.
 """
 
-from recorded import some
+from tests.recorded import some
 
 CALLS = {"pointwise": """
 F.relu(x) F.relu6(x*4) F.elu(x,0.7) F.selu(x) F.celu(x,0.6) F.gelu(x) F.gelu(x,approximate='tanh') F.silu(x) F.mish(x)

@@ -2,7 +2,7 @@
 
 import importlib
 
-from recorded import some
+from tests.recorded import some
 
 # A constructor call of ``nn``, and the shapes of its inputs.
 LAYERS = """

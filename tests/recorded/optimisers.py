@@ -1,6 +1,6 @@
 """The first steps of each optimiser, with all its options: parameters and state after steps 1, 2 and 5."""
 
-from recorded import some
+from tests.recorded import some
 
 OPTIONS = {
     "SGD": [{}, {"momentum": 0.9}, {"momentum": 0.9, "dampening": 0.3}, {"momentum": 0.9, "nesterov": True},

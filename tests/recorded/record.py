@@ -5,12 +5,9 @@
 
 import importlib
 import json
-import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
-
-from recorded import FOLDER, SUBJECTS, cases, outcome  # noqa: E402
+from tests.recorded import FOLDER, SUBJECTS, cases, outcome  # noqa: E402
 
 
 def lines(found):
@@ -24,13 +21,13 @@ def main(subjects):
     FOLDER.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     if "inputs" in subjects:
-        from recorded.definitions import INPUTS, draw
+        from tests.recorded.definitions import INPUTS, draw
         INPUTS.write_text(lines(draw()))
         subjects = ["definitions"]
-        importlib.reload(sys.modules["recorded.definitions"])
+        importlib.reload(sys.modules["tests.recorded.definitions"])
     if "defaults" in subjects or not subjects:
         import minitorch
-        from recorded import defaults
+        from tests.recorded import defaults
         found = defaults.shared(defaults.recorded(torch), defaults.recorded(minitorch))
         (FOLDER / "defaults.json").write_text(lines(found))
         subjects = [name for name in subjects or SUBJECTS if name != "defaults"]

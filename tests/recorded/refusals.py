@@ -7,10 +7,10 @@ import importlib
 import inspect
 import warnings
 
-from recorded import some
-from recorded.layers import LAYERS
-from recorded.optimisers import OPTIONS
-from recorded.schedules import optimizer
+from tests.recorded import some
+from tests.recorded.layers import LAYERS
+from tests.recorded.optimisers import OPTIONS
+from tests.recorded.schedules import optimizer
 
 VALUES = (-1, -0.5, 0, 1.0, 2.5, (0.5, 1), (-0.1, 0.5), (0.5, 1.0, 2), "nonsense")
 # What chooses a kernel or a device, and what is checked here earlier than in PyTorch.

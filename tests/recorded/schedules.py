@@ -2,7 +2,7 @@
 
 import math
 
-from recorded import some
+from tests.recorded import some
 
 PLANS = {
     "LambdaLR": [lambda L, o: L.LambdaLR(o, lambda t: 1 / (1 + t)),

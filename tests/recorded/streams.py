@@ -1,6 +1,6 @@
 """Random numbers of a seed: what is drawn, in which order, and what is left of the stream afterwards."""
 
-from recorded import some
+from tests.recorded import some
 
 CALLS = """
 binomial(T.full((90,),40.),T.full((90,),0.4)) binomial(T.full((40,),300.),T.linspace(0.01,0.99,40))
