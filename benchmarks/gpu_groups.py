@@ -350,9 +350,13 @@ CHUNK = 64
 
 def conformance(s):
     """The simulator's suite of micro-kernels; what the device computes goes into goldens.jsonl."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from sim import conformance as suite
-    from sim import conformance_floats, conformance_integers, conformance_kernels
+    sys.path.insert(0, str(ROOT))
+    from tests.backends.sim import conformance as suite
+    from tests.backends.sim import (
+        conformance_floats,
+        conformance_integers,
+        conformance_kernels,
+    )
     found = {}
     for module in (conformance_integers, conformance_floats, conformance_kernels):
         cases = suite.cases_of(module)
@@ -393,14 +397,15 @@ def run_cases(s, suite, cases):
 
 def suite(s):
     """The tests of kernels on this device, a file at a time."""
-    files = sorted(p.name for p in (ROOT / "tests").glob("test_cuda_*.py"))
+    folder = ROOT / "tests" / "backends" / "cuda"
+    files = [*sorted(folder.glob("test_*.py")), ROOT / "tests/compiler/test_device_programs.py"]
 
     def run(file):
-        command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "--device", s.device, f"tests/{file}"]
+        command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "--device", s.device, str(file)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
         return {"status": done.returncode, "failed": lines[:20], "end": done.stdout.strip().splitlines()[-1:]}
-    return {file: functools.partial(run, file) for file in (files[:1] if s.quick else files)}
+    return {file.name: functools.partial(run, file) for file in (files[:1] if s.quick else files)}
 
 
 # ---- a trial of the programme itself -----------------------------------------------------------------------

@@ -27,7 +27,8 @@ CUBINS = "<!-- cubins -->", "<!-- end of cubins -->"
 def run_tests():
     """The specialisations that the tests compiled, as (file, entry, dtypes, constants) -> names of test files."""
     with tempfile.TemporaryDirectory() as folder:
-        tests = sorted(str(p) for p in (ROOT / "tests").glob("test_cuda_*.py")) + ["tests/test_compile_sim.py"]
+        tests = ["tests/backends/cuda", "tests/compiler/test_device_programs.py",
+                 "tests/compiler/test_sim.py"]
         done = subprocess.run([sys.executable, "-m", "pytest", *tests], cwd=ROOT,
                               env=os.environ | {"MINITORCH_KERNEL_LOG": folder})
         if done.returncode:
@@ -151,8 +152,9 @@ the simulator on: bounds, alignment, initialisation, races in shared and global 
 a column: not compiled for it. No compiled specialisation spills unless it is listed at the end; tests of the kernels
 compile some for sm_75 and sm_100, too.
 
-Deleted barriers: `tests/test_sim_mutation.py`, `tests/test_cuda_barriers.py` and the tests of each kernel; the
-simulator's conformance suite: `tests/test_sim_conformance.py`. **No figure here was measured on a GPU**:
+Deleted barriers: `tests/backends/sim/test_mutation.py`, `tests/backends/cuda/test_barriers.py` and the
+tests of each kernel; the simulator's conformance suite: `tests/backends/sim/test_conformance.py`.
+**No figure here was measured on a GPU**:
 `benchmarks/gpu.py` is for that."""
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Annotations that `build_stubs.py` gives to arguments and results: by the name of a parameter, and the exceptions.
 
 Where a name means one thing everywhere, `PARAMETERS` says so; ``<function>.<parameter>`` in `SPECIAL` goes first.
-What neither knows is Any, since a wrong annotation is worse than none; tests/test_stubs.py compares with calls. A
+What neither knows is Any, since a wrong annotation is worse than none;
+tests/structure/test_stubs.py compares with calls. A
 default None adds ``| None``, an op's definition says itself which of its inputs are numbers or lists of tensors.
 """
 

@@ -1,6 +1,7 @@
-"""The tests, in folders as the packages. They import each other by full names: ``from tests.helpers import pages``.
+"""The tests, in folders as the packages, and where the repository and its data lie.
 
-This file is the only `__init__.py` that the scheme needs: it lets no other package named `tests` come first.
+Modules here import each other by their full names, as in ``from tests.helpers import pages``. The
+folders need no `__init__.py`; this one keeps another package that is named `tests` from coming first.
 """
 
 from pathlib import Path

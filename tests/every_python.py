@@ -20,10 +20,13 @@ ROOT = pathlib.Path(__file__).parents[1]
 NAMES = [f"3.{minor}{kind}" for minor in range(10, 16) for kind in ("", "t")]
 # NumPy's first release with wheels for a Python, where pyproject's lower bound has none.
 FIRST_NUMPY = {"3.10": "2.0.0", "3.11": "2.0.0", "3.12": "2.0.0", "3.13": "2.1.0", "3.14": "2.3.2"}
-CORE = """test_tensor test_autograd test_autograd_function test_dtypes test_indexing test_reductions test_pointwise
-test_matmul test_linalg test_nn_functional test_nn_module test_optim test_optim_schedules test_random test_serialization
-test_data test_data_workers test_compile test_func test_printing test_pytree test_threads test_op_columns test_memory
-test_recorded test_noticing test_noticing_more""".split()
+CORE = """core/test_tensor core/test_views core/test_devices core/test_dtypes core/test_printing core/test_memory
+autograd/test_autograd autograd/test_function autograd/test_paths ops/test_indexing ops/test_reductions
+ops/test_pointwise ops/test_matmul ops/test_linalg ops/test_op_columns ops/test_out ops/test_overlap
+nn/test_functional nn/test_module nn/test_losses optim/test_optim optim/test_schedules optim/test_state
+random/test_random serialization/test_serialization serialization/test_archives utils/test_data
+utils/test_data_workers utils/test_pytree backends/cpu/test_threads compiler/test_compile compiler/test_guards
+func/test_func recorded/test_recorded""".split()
 ABOUT = """import sys, sysconfig
 print("%d.%d" % sys.version_info[:2] + "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED")))"""
 

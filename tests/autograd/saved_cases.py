@@ -2,7 +2,7 @@
 
 The calls, `data/saved_calls.txt`, reach every differentiable definition by PyTorch's public names, so that both
 libraries can evaluate them. `writes` tells what becomes of a gradient after a write, `second` whether gradients require
-gradients. What PyTorch does is recorded in `data/saved.json` by ``python tests/saved_cases.py``.
+gradients. What PyTorch does is recorded in `data/saved.json` by ``python -m tests.autograd.saved_cases``.
 """
 
 import json

@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 import minitorch as torch
-from minitorch.autograd import Function
+from minitorch.autograd import Function, Variable
 from minitorch.autograd.api import grad
 
 
@@ -464,3 +464,65 @@ def test_out_writes_and_refuses_gradients():
     assert torch.add(torch.ones(3), 2, out=out) is out and out.tolist() == [3, 3, 3]
     with pytest.raises(RuntimeError, match="out=... arguments don't support automatic differentiation"):
         torch.mul(leaf(1.0), 2, out=torch.empty(()))
+
+
+def test_a_seed_of_another_dtype_becomes_the_results():
+    for dtype in (torch.float32, torch.bfloat16):
+        x = torch.ones(2, dtype=dtype, requires_grad=True)
+        (x * 3).backward(torch.tensor([1.0, 2.0], dtype=torch.float64))
+        assert x.grad.dtype is dtype and x.grad.tolist() == [3, 6]
+
+
+def test_inference_mode_records_nothing_and_can_be_off():
+    x = torch.ones(2, requires_grad=True)
+    with torch.inference_mode():
+        assert not (x * 2).requires_grad and torch.is_inference_mode_enabled() and not torch.is_grad_enabled()
+    with torch.inference_mode(False):
+        assert (x * 2).requires_grad and not torch.is_inference_mode_enabled()
+    assert not torch.inference_mode()(lambda: x * 2)().requires_grad and (x * 2).requires_grad
+    assert not torch.inference_mode(lambda: x * 2)().requires_grad
+
+
+def test_variables_are_tensors():
+    x = torch.ones(2)
+    for v in (Variable(x), Variable(x, True), Variable(x, requires_grad=True)):
+        assert isinstance(v, Variable) and isinstance(x, Variable) and v.is_leaf and v.data_ptr() == x.data_ptr()
+    assert Variable(x, True).requires_grad and not Variable((x * 2).requires_grad_()).requires_grad
+    with pytest.warns(UserWarning, match="volatile was removed") as noted:
+        assert not Variable(x, volatile=True).requires_grad
+    assert noted[0].filename == __file__
+    with pytest.raises(TypeError, match="has to be a tensor, but got list"):
+        Variable([1.0])
+    with pytest.raises(RuntimeError, match="require gradients"):
+        Variable(torch.tensor([1]), requires_grad=True)
+    assert Variable().shape == (0,) and not isinstance(1.0, Variable)
+
+
+def test_integers_never_require_grad_after_a_write():
+    x = torch.ones(2, requires_grad=True)
+    for dtype in (torch.bool, torch.int32, torch.int64):
+        target = torch.zeros(2, 2, dtype=dtype)
+        target[0].copy_(x)
+        target[1] = x
+        target[:, 0] = x[0]
+        assert not target.requires_grad and not target[0].requires_grad and target.all()
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_hooks_of_a_tensor_see_one_tensor(create_graph):
+    x, seen = torch.ones(2, requires_grad=True), []
+    y = x * 3
+
+    def note(g):
+        g.word = "left"
+        seen.append(g)
+
+    def replace(g):
+        seen.append(g)
+        made = g * 2
+        seen.append(made)
+        return made
+    for hook in (note, replace, seen.append):
+        y.register_hook(hook)
+    y.sum().backward(create_graph=create_graph)
+    assert seen[0] is seen[1] and seen[1].word == "left" and seen[2] is seen[3] and x.grad.tolist() == [6, 6]

@@ -155,3 +155,58 @@ def test_setup_context():
     x = leaf(3.0)
     Square.apply(x).backward()
     assert x.grad.item() == 6
+
+
+def test_functions_are_not_instantiated():
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    with pytest.warns(DeprecationWarning, match="should not be instantiated") as noted:
+        function = Twice()
+    assert noted[0].filename == __file__
+    with pytest.raises(RuntimeError, match="Legacy autograd function.*Twice.apply"):
+        function(torch.ones(2))
+
+
+class Scaled(torch.autograd.Function):
+    """A product whose `backward` leaves it to autograd to sum over broadcast axes, as PyTorch allows."""
+
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        x, scale = ctx.saved_tensors
+        return g * scale, g * x
+
+
+@pytest.mark.parametrize("shapes", [((3, 2), (2,)), ((3,), (4, 1)), ((2, 1, 3), (2, 3)), ((), (2,))])
+def test_gradients_of_functions_are_summed_over_broadcast_axes_to_any_order(shapes):
+    x, scale = (torch.rand(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
+    assert torch.autograd.gradcheck(Scaled.apply, (x, scale)) and torch.autograd.gradgradcheck(Scaled.apply, (x, scale))
+    grads = torch.autograd.grad(Scaled.apply(x, scale).sin().sum(), (x, scale), create_graph=True)
+    assert [g.shape for g in grads] == [x.shape, scale.shape]
+    second = torch.autograd.grad(sum((g ** 2).sum() for g in grads), (x, scale))
+    plain = torch.autograd.grad((x * scale).sin().sum(), (x, scale), create_graph=True)
+    for a, b in zip(second, torch.autograd.grad(sum((g ** 2).sum() for g in plain), (x, scale)), strict=True):
+        torch.testing.assert_close(a, b)
+    assert torch.testing.check(Scaled)
+    half = torch.rand(shapes[1], requires_grad=True).bfloat16()
+    torch.autograd.grad(Scaled.apply(x.float(), half).sum(), half, create_graph=True)[0].sum().backward()
+
+
+def test_a_gradient_that_is_no_tensor_is_refused():
+    class Number(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2
+    with pytest.raises(RuntimeError, match=r"expected Variable or None \(got int\)"):
+        Number.apply(torch.ones(2, requires_grad=True)).sum().backward()

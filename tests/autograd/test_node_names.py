@@ -26,3 +26,9 @@ def written(x):
 ])
 def test_names(result, name):
     assert result.grad_fn.name() == name and f"grad_fn=<{name}>" in str(result)
+
+
+def test_leaves_are_told_apart_in_the_graph():
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    (one, _), (two, _) = (x * y).grad_fn.next_functions
+    assert one != two and one != "AccumulateGrad" and (x * x).grad_fn.next_functions[0][0] == one

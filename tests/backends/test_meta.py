@@ -13,13 +13,12 @@ from minitorch.core.device import get
 from minitorch.core.registry import OPS
 from minitorch.core.tensor import wrap
 from minitorch.testing.strategies import Draw
-from tests.func import batched_cases
-from tests.helpers.op_calls import outputs_of
+from tests.helpers.op_calls import definitions_with_inputs, outputs_of
 
 meta = get("meta")
 # Ops whose shapes depend on values, and one whose sample holds not only arrays.
 REFUSED = {op.name for op in OPS.values() if op.by_values} | {"unique_indices", "rnn_layer_backward"}
-OPS_WITH_SAMPLES = [op for op in batched_cases.rows() if op.name not in REFUSED]
+OPS_WITH_SAMPLES = [op for op in definitions_with_inputs() if op.name not in REFUSED]
 
 
 def described(F, op, arrays, attrs):
@@ -95,14 +94,3 @@ def test_summary_counts_what_is_not_computed():
     x = torch.zeros(2, 3, 8, 8)
     text, other = str(nn.summary(net, x.to("meta"))), str(nn.summary(copy.deepcopy(net).to_empty(device="cpu"), x))
     assert text == other and "3,114 parameters" in text
-
-
-def test_models_as_one_call():
-    """PyTorch's tutorial on ensembles: a module without memory says what to compute, stacked parameters with what."""
-    from minitorch.func import functional_call, stack_module_state, vmap
-    models = [nn.Linear(3, 2) for _ in range(4)]
-    params, buffers = stack_module_state(models)
-    base = copy.deepcopy(models[0]).to("meta")
-    x = torch.randn(5, 3)
-    found = vmap(lambda p, b, x: functional_call(base, (p, b), (x,)), in_dims=(0, 0, None))(params, buffers, x)
-    assert torch.allclose(found, torch.stack([m(x) for m in models]), atol=1e-6)

@@ -1,4 +1,6 @@
-"""Run the lessons in JupyterLab in a browser: ``python tests/lessons_in_browser.py DIR [--only 02]``.
+"""Run the lessons in JupyterLab in a browser.
+
+    python -m tests.check.lessons_in_browser DIR [--only 02]
 
 Each notebook is opened in JupyterLab, all of its cells run, and the page is drawn in the light and the dark theme. What
 went wrong is printed: exceptions in cells, errors on the browser's console, cells that did not end. DIR gets the

@@ -1,4 +1,4 @@
-"""Unusual right answers to the exercises of lessons 1 to 7, and how all of them are kept (test_check_solutions.py)."""
+"""Unusual right answers to the exercises of lessons 1 to 7, and how all of them are kept (test_solutions.py)."""
 
 import math
 
@@ -423,4 +423,5 @@ def by_projection(g, xhat, std):
     return torch.stack(columns, 1)
 
 
-from tests.check import solutions_debugging  # noqa: E402, F401 - the answers to lesson 23, which need the names above
+# The answers to lesson 23, which need the names above.
+from tests.check import solutions_debugging  # noqa: E402, F401

@@ -1,4 +1,4 @@
-"""Unusual right answers to the exercises of lessons 19 to 25 (test_check_solutions.py)."""
+"""Unusual right answers to the exercises of lessons 19 to 25 (test_solutions.py)."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Unusual right answers to the exercises of lesson 23 (test_check_solutions.py)."""
+"""Unusual right answers to the exercises of lesson 23 (test_solutions.py)."""
 
 import math
 

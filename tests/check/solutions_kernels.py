@@ -1,4 +1,4 @@
-"""Unusual right answers to the exercises of lesson 12, the text of CUDA kernels (test_check_solutions.py)."""
+"""Unusual right answers to the exercises of lesson 12, the text of CUDA kernels (test_solutions.py)."""
 
 from tests.check.solutions import also
 

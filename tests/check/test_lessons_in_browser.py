@@ -1,4 +1,4 @@
-"""The first lesson in JupyterLab in a browser; ``python tests/lessons_in_browser.py DIR`` runs them all."""
+"""The first lesson in JupyterLab in a browser; `lessons_in_browser.py` runs them all."""
 
 import pytest
 

@@ -501,3 +501,22 @@ def test_files_and_versions_under_the_alias(tmp_path, capsys):
     from tests.cli.test_command_line import python
     (tmp_path / "program.py").write_text(PROGRAM)
     assert python("-m", "minitorch", "program.py", cwd=Path(tmp_path)).strip() == "fine"
+
+
+def test_names_of_what_is_absent():
+    from minitorch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, is_fake
+    from minitorch.fx.experimental.proxy_tensor import get_proxy_mode
+    assert not is_fake(torch.ones(1)) and not isinstance(torch.ones(1), FakeTensor) and get_proxy_mode() is None
+    for absent in (FakeTensorMode, lambda: FakeTensor(torch.ones(1))):
+        with pytest.raises(NotImplementedError, match="meta"):
+            absent()
+
+
+def test_operators_of_pytorch_by_name():
+    aten, x = torch.ops.aten, torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(aten.add.Tensor(x, x), 2 * x) and torch.equal(aten.slice.Tensor(x, 1, 0, 2), x[:, :2])
+    assert torch.equal(aten.index.Tensor(x, [None, torch.tensor([0])]), x[:, [0]]) and str(aten.mm) == "aten.mm"
+    assert aten.add.Tensor is torch.ops.aten.add.Tensor and aten.add.Tensor.name() == "aten::add.Tensor"
+    assert aten._to_copy.default(x, dtype=torch.float64).dtype is torch.float64
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        getattr(aten, "nothing_like_it")                   # noqa: B009

@@ -4,7 +4,7 @@ A program is a list of steps ``(statement, i, j, k)``: a statement of `STATEMENT
 `j` that exist by then and a number `k` to choose by; it returns a new value, or writes in place. A `Case` adds what
 stands around the program: kinds of arguments, modes, what is returned, what happens with the results.
 
-The same is run for longer by ``python tests/compiled_programs.py --programs 5000 --seed 1``.
+The same is run for longer by ``python -m tests.compiler.compiled_programs --programs 5000 --seed 1``.
 """
 
 import sys
@@ -21,8 +21,8 @@ import minitorch.nn.functional as F
 from minitorch.backends.native import parts, toolchain
 from minitorch.compiler import choice
 from minitorch.core.tensor import Tensor
-from tests.compiler.further_statements import MORE, floating, like
 from tests.compiler.program_search import command_line, search
+from tests.compiler.user_statements import MORE, floating, like
 from tests.helpers.own_functions import Square
 
 DTYPES = {"float32": (2e-5, 1e-5), "float64": (1e-9, 1e-10), "bfloat16": (3e-2, 5e-2)}

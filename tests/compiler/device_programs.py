@@ -4,8 +4,8 @@ The programs are those of `compiled_programs.py`, with modules, arguments and fa
 statements that draw random numbers, since devices have generators of their own; programs under autocast, whose lists of
 ops differ between devices, as PyTorch's do; and strides, which follow NumPy's rules on the processor.
 
-    python tests/device_programs.py --programs 1000 --seed 1
-    python tests/device_programs.py --programs 200 --compiled     # compiled on the device, eager on the processor
+    python -m tests.compiler.device_programs --programs 1000 --seed 1
+    python -m tests.compiler.device_programs --programs 200 --compiled     # eager on the processor
 """
 
 import sys

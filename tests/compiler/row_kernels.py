@@ -1,6 +1,6 @@
 """Random row kernels: what the CUDA that is printed for them computes on the simulator, beside NumPy's answer.
 
-``python tests/row_kernels.py --kernels 1000 --seed 1`` runs more than the tests do.
+``python -m tests.compiler.row_kernels --kernels 1000 --seed 1`` runs more than the tests do.
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """`minitorch.compile`: the programs give what eager runs give, in values, gradients and side effects."""
 
 import random
+import warnings
 
 import hypothesis.strategies as st
 import numpy as np
@@ -424,3 +425,103 @@ def test_lazy_modules_elsewhere_do_not_disturb():
     """The tracer asks for all living tensors, and an uninitialized parameter has no array to be traced."""
     lazy = nn.LazyLinear(2)
     assert torch.compile(lambda x: x * 2)(torch.ones(2)).tolist() == [2, 2] and lazy.has_uninitialized_params()
+
+
+def test_compiled_copies_are_taken_before_the_source_is_written():
+    def program(x):
+        y = x * 2
+        z = y.clone()
+        w = y.contiguous().reshape(-1).clone()
+        y.add_(100)
+        return z + 1, y, w
+    compiled, x = torch.compile(program), torch.arange(4.0)
+    for _ in range(3):
+        for a, b in zip(compiled(x), program(x)):
+            assert a.tolist() == b.tolist()
+
+
+def test_compiled_functions_do_not_warn_where_eager_ones_do_not():
+    compiled = torch.compile(lambda x: (x.exp() / 0).log())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module="minitorch")
+        for _ in range(3):
+            assert compiled(torch.full((3,), 1e3)).tolist() == [float("inf")] * 3
+
+
+@pytest.mark.parametrize("n", [5, 70_000])
+def test_compiled_chains_do_not_reuse_what_is_still_read(n):
+    """Long enough for blocks; early values are needed late."""
+    def program(x, y):
+        a = x * y
+        b = a + x
+        c = b * a
+        d = (c - b).exp().clamp(max=2)
+        e = d * a + c
+        return e * b + d, a + e, c.sum() + (d * x).sum()
+    torch.manual_seed(0)
+    x, y = torch.randn(n), torch.randn(n)
+    compiled = torch.compile(program)
+    for _ in range(3):
+        for a, b in zip(compiled(x, y), program(x, y)):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-5, atol=1e-5)
+        x = x + 0.25
+    assert ("in blocks" in compiled.source) == (n > 1000) and ("out=" in compiled.source) == (n > 1000)
+
+
+def test_compiled_functions_say_what_runs_eagerly():
+    compiled = torch.compile(lambda x: x * 2 if x.sum().item() > 0 else x)
+    assert compiled(torch.ones(2)).tolist() == [2, 2]
+    assert any("runs eagerly" in note for note in compiled.notes)
+    with pytest.raises(RuntimeError, match="runs eagerly"):
+        torch.compile(lambda x: x * x.sum().item(), fullgraph=True)(torch.ones(2))
+
+
+@pytest.mark.parametrize("make", [lambda leaf: leaf * 1, lambda leaf: leaf.expand(3, 4), lambda leaf: leaf])
+def test_hooks_that_a_compiled_function_puts_on_an_argument_see_its_whole_gradient(make):
+    """Also what comes from uses of the argument before the call."""
+    def hooked(x):
+        x.register_hook(lambda g: g * 2)
+        return x * 3
+    found = []
+    for function in (hooked, torch.compile(hooked)):
+        leaf = torch.ones(1, 4, requires_grad=True)
+        x = make(leaf)
+        before = x * x
+        (function(x).sum() + before.sum() + x.sum()).backward()
+        found.append(leaf.grad.tolist())
+    assert found[0] == found[1] == [[12.0 * x.shape[0]] * 4]
+
+
+@pytest.mark.parametrize("write, counts", [(lambda x: x.data.add_(1), 0), (lambda x: x.data[0].mul_(3), 0),
+                                           (lambda x: (x.data.add_(1), x.mul_(2)), 1)])
+def test_compiled_functions_count_alike(write, counts):
+    @torch.compile
+    def f(x):
+        write(x)
+        return x * 2
+
+    x, y = torch.ones(2, 3), torch.ones(2, 3)
+    for n in range(4):
+        write(y)
+        assert f(x).equal(y * 2) and x._version == y._version == (n + 1) * counts
+
+
+def numbers(rng, shape, kind="c"):
+    z = rng.normal(size=shape)
+    return np.asarray(z + 1j * rng.normal(size=shape) if kind == "c" else z)
+
+
+def complex_tensor(*shape, seed=0, kind="c"):
+    return torch.from_numpy(numbers(np.random.default_rng(seed), shape, kind)).requires_grad_()
+
+
+def test_compiled_functions():
+    def loss(z, w):
+        return (torch.fft.fft(z * w).abs() ** 2).sum() + (z @ w).real
+    z, w = complex_tensor(4), complex_tensor(4, seed=1)
+    compiled = torch.compile(loss)
+    for _ in range(3):
+        grads = torch.autograd.grad(compiled(z, w), (z, w))
+        for a, b in zip(grads, torch.autograd.grad(loss(z, w), (z, w))):
+            torch.testing.assert_close(a, b)

@@ -2,17 +2,19 @@
 
 import random
 
+import numpy as np
 import pytest
 
 import minitorch as torch
-from tests.backends.cuda.kernel_checks import DEVICE
+import minitorch.nn.functional as F
+from tests.backends.cuda.kernel_checks import DEVICE, device, launches
 from tests.compiler.compiled_programs import Case, random_case
 from tests.compiler.device_programs import check
 
 
 @pytest.mark.parametrize("n", range(12))
 def test_programs_are_the_same_on_both(n):
-    """A sample of what ``python tests/device_programs.py`` runs for longer."""
+    """A sample of what ``python -m tests.compiler.device_programs`` runs for longer."""
     check(random_case(random.Random(f"sample {n}")), compiled=n % 3 == 2, device=DEVICE)
 
 
@@ -88,3 +90,39 @@ def test_sorted_values_lie_in_memory_as_what_was_sorted(order):
         for dim in range(3):
             assert {t.stride() for t in (*x.sort(dim, descending=True), x.argsort(dim))} == {x.stride()}
             assert torch.equal(x.sort(dim).values, x)
+
+
+def test_compiled_passes_of_a_device_go_on_outside():
+    """Kernels of the device meet what was recorded before the trace; and sums go on in the arena's memory."""
+    check(Case((("atan2", 0, 0, 2),), "bfloat16", ("expanded", "non-leaf"), modes=("grad",) * 2, results="all",
+               own_backward=True, seed=367), compiled=True, device=DEVICE)
+    check(Case((("scatter_reduce", 3, 10, 4), ("last", 6, 2, 5), ("scatter_reduce", 3, 8, 5)), modes=("grad",),
+               results="all", seed=268), compiled=True, device=DEVICE)
+
+
+def test_a_number_bounds_beside_a_tensor_without_dimensions():
+    x = torch.arange(4.0, requires_grad=True)
+    for low, high in ((1, torch.tensor(2)), (torch.tensor(1), 2.0)):
+        out = x.clamp(low, high)
+        assert out.tolist() == [1, 1, 2, 2] and out.dtype == torch.float32
+        assert torch.autograd.grad(out.sum(), x)[0].tolist() == [0, 1, 1, 0]
+        assert x.detach().clone().clamp_(low, high).tolist() == out.tolist()
+        assert x.detach().to(DEVICE).clamp(low, high).tolist() == out.tolist()
+    with pytest.raises(TypeError, match="both be tensors or both be numbers"):
+        x.clamp(1, torch.tensor([2.0]))
+    assert torch.compile(lambda x, y: x.clamp(1, y) * 2)(torch.arange(4.0), torch.tensor(2.0)).tolist() == [2, 2, 4, 4]
+
+
+def test_compiled_programs_draw_the_same():
+    """A program calls the kernel, too; one that draws is run as it is."""
+    q, k, v = torch.randn(3, 1, 2, 20, 64, device=device.device).unbind()
+    for p in (0.0, 0.5):
+        def twice(q, k, v, p=p):
+            return F.scaled_dot_product_attention(q, k, v, dropout_p=p).sum(-1) * 2
+        found = []
+        for function in (twice, torch.compile(twice)):
+            torch.manual_seed(3)
+            with launches() as names:
+                found.append([function(q, k, v).cpu().numpy() for _ in range(3)])
+        assert names.count("attention_forward") == 3
+        np.testing.assert_allclose(*found, rtol=1e-6)

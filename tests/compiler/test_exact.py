@@ -1,6 +1,6 @@
 """A compiled function is the function: each test names something that a program could get wrong without a word.
 
-What a program must ask before it runs, and what it leaves to Python, is in test_compile_guards.py.
+What a program must ask before it runs, and what it leaves to Python, is in test_guards.py.
 """
 
 import gc
@@ -19,6 +19,7 @@ from minitorch.compiler.living import tensors_of
 from minitorch.ops.define import op
 from tests.compiler.compile_checks import agrees, eagerly, same
 from tests.compiler.compiled_programs import NAMES, Case, check, random_case
+from tests.compiler.user_statements import MORE
 
 
 # ---- writes in place ---------------------------------------------------------------------------------------
@@ -377,7 +378,7 @@ def test_the_name_of_an_op_is_an_identifier(name):
           phases=[Phase.generate])
 @given(st.integers(0, 1 << 40))
 def test_random_programs_with_writes_modes_and_modules(seed):
-    """A sample of what ``python tests/compiled_programs.py`` runs for longer, and makes smaller where it fails."""
+    """A sample: ``python -m tests.compiler.compiled_programs`` runs more, and makes failures smaller."""
     check(random_case(random.Random(seed)))
 
 
@@ -437,3 +438,25 @@ def test_frozen_objects_are_looked_at_once(thawed, monkeypatch):
     monkeypatch.setattr(gc, "unfreeze", lambda: pytest.fail("all frozen objects are looked at again"))
     x = torch.ones(1)
     assert any(y is x for y in living.living_objects())
+
+
+@pytest.mark.parametrize("name", list(MORE)[::14])
+def test_more_statements(name):
+    """Some of those that only the searches draw: they run, and compiled they do the same."""
+    case = Case((("twice", 0, 0, 1), (name, 2, 1, 1), ("twice", 2, 0, 0)), needs_grad=(True, True), results="all",
+                modes=("grad",))
+    assert "eagerly" not in str(check(case).function.notes) or name in ("none_picked", "doubled_gradient")
+
+
+EPS = np.finfo(np.float32).eps
+FEW = 8 * EPS                                              # what a sum may be off by, of the sum of magnitudes
+
+
+@pytest.mark.parametrize("function", [lambda x: x.sum(0), lambda x: x.mean(0), lambda x: x.sum((0, 1)),
+                                      lambda x: (x + torch.zeros(2)).mean((0, 1)), lambda x: x.var(0)])
+def test_compiled_sums_are_as_exact(function):
+    x = np.full((20_000, 2, 2), 0.1, "f")
+    t = torch.from_numpy(x)
+    compiled = torch.compile(function)
+    compiled(t)
+    np.testing.assert_allclose(compiled(t).numpy(), function(t.double()).numpy(), rtol=FEW, atol=1e-12)

@@ -412,3 +412,39 @@ def test_within_vmap_the_function_runs_eagerly():
         assert torch.allclose(torch.vmap(torch.func.grad(compiled))(x), x.cos())
         assert torch.equal(torch.vmap(lambda row: torch.compile(lambda one: one * row)(torch.ones(2)))(x), x)
         assert torch.equal(compiled(x[0]), x[0].sin().sum()) and compiled.source
+
+
+def test_compiled_functions_tell_strides_apart():
+    function = torch.compile(lambda x: x.t().reshape(-1) * 2 + x.stride(0))
+    rows = torch.arange(6.0)
+    for x in (rows.reshape(2, 3), rows.reshape(3, 2).t(), torch.arange(12.0).reshape(2, 6)[:, ::2]):
+        for _ in range(3):
+            assert function(x).tolist() == (x.t().reshape(-1) * 2 + x.stride(0)).tolist()
+
+
+def test_compiled_functions_tell_dict_keys_apart():
+    def total(batch):
+        found = torch.zeros(2)
+        for k, (_name, value) in enumerate(batch.items()):
+            found = found + value * (k + 1)
+        return found + batch.get("bias", 0)
+    compiled = torch.compile(total)
+    one, two = torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0])
+    for batch in ({"a": one, "b": two}, {"a": one, "bias": two}, {"bias": one, "a": two}, {"a": one}):
+        for _ in range(3):
+            assert compiled(batch).tolist() == total(batch).tolist()
+
+
+def test_compiled_functions_tell_numbers_apart():
+    compiled = torch.compile(lambda x, n, word="a": x * n if word == "a" else x - n)
+    for n, word in ((2, "a"), (3, "a"), (2.0, "b"), (2, "b"), (True, "a"), (3, "a")):
+        for _ in range(2):
+            assert compiled(torch.full((2,), 5.0), n, word).tolist() == ([5 * n] * 2 if word == "a" else [5 - n] * 2)
+
+
+def test_compiled_functions_tell_one_tensor_twice_from_two():
+    x, y = torch.tensor([1.0]), torch.tensor([10.0])
+    compiled = torch.compile(lambda a, b: a.add_(b) + b)
+    for a, b in ((x, x), (x, y), (y, y), (y, x)) * 2:
+        wanted = (lambda a, b: a.add_(b) + b)(*(c := a.clone(), c if a is b else b.clone()))
+        assert compiled(a, b).tolist() == wanted.tolist() and a.tolist() == c.tolist()

@@ -8,6 +8,7 @@ import pytest
 import minitorch as torch
 import minitorch.nn as nn
 import minitorch.nn.functional as F
+from minitorch import optim
 from minitorch.backends import native
 from minitorch.core.op import Op
 from minitorch.core.registry import OPS
@@ -342,7 +343,7 @@ def test_without_a_compiler_it_is_numpy_with_a_note(monkeypatch):
 # ---- random programs ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("part", range(3))
 def test_random_programs(part):
-    """A sample of ``python tests/compiled_programs.py --backend c``."""
+    """A sample of ``python -m tests.compiler.compiled_programs --backend c``."""
     for n in range(5):
         check(random_case(random.Random(f"native {part} {n}"))._replace(backend="c"))
 
@@ -353,3 +354,28 @@ def test_statements_of_programs(part):
     for name in NAMES[part::24]:
         check(Case((("twice", 0, 0, 1), (name, 2, 1, 1), ("twice", 2, 0, 0)), needs_grad=(True, True), results="all",
                    modes=("grad", "grad"), backend="c"))
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "shared", "empty"])
+def test_steps_in_c_of_parameters_that_c_does_not_take(kind):
+    from minitorch.backends import native
+    if native.reason() is not None:
+        pytest.skip(native.reason())
+    found = []
+    for compiled in (False, True):
+        base = torch.arange(6.0, dtype=torch.bfloat16 if kind == "bfloat16" else torch.float32)
+        params = [nn.Parameter(base[:4]), nn.Parameter(base[2:] if kind == "shared" else base[:0])]
+        o = optim.SGD(params, 0.1, 0.9)
+
+        def step(x, params=params, o=o):
+            o.zero_grad()
+            loss = sum((p * p * x).sum() for p in params)
+            loss.backward()
+            o.step()
+            return loss
+        step = torch.compile(step, backend="c") if compiled else step
+        for _ in range(4):
+            step(torch.tensor(2.0, dtype=base.dtype))
+        found.append([p.detach().float().numpy() for p in params])
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a, b, rtol=1e-5)

@@ -50,3 +50,12 @@ def test_native_kernels_of_eager_calls_may_be_on_or_off(on, monkeypatch):
     with native.enabled(on):
         agree(lambda x: F.softmax(model(x), -1) * F.gelu(x[:, :1, 2:]), np.random.default_rng(0).standard_normal(
             (3, 2, 20)).astype("f"), rtol=2e-4)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_compiled_functions_run_with_native_kernels_on(backend):
+    x = torch.randn(30, 40)
+    f = torch.compile(lambda x: torch.softmax(torch.nn.functional.gelu(x), -1).sum(0),
+                          backend=backend)
+    for _ in range(3):
+        torch.testing.assert_close(f(x), torch.softmax(torch.nn.functional.gelu(x), -1).sum(0))

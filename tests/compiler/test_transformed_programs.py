@@ -11,7 +11,7 @@ from tests.compiler.transformed_programs import check
 
 @pytest.mark.parametrize("part", range(4))
 def test_programs_are_the_same_without_transforms(part):
-    """A sample of what ``python tests/transformed_programs.py`` runs for longer."""
+    """A sample of what ``python -m tests.compiler.transformed_programs`` runs for longer."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         refused = [check(random_case(random.Random(f"sample {part} {n}"))) for n in range(30)]

@@ -4,7 +4,7 @@ The programs are those of `compiled_programs.py`, on a batch of arguments. Every
 differentiated by `grad` and by `backward`, batched by `vmap(grad)` too; and forwards by `jvp`, beside what the
 gradients say of the same direction.
 
-    python tests/transformed_programs.py --programs 2000 --seed 1
+    python -m tests.compiler.transformed_programs --programs 2000 --seed 1
 """
 
 import sys

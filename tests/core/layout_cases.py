@@ -1,6 +1,6 @@
 """Programs of one call whose results' memory layout is compared with PyTorch's, and the layouts of their inputs.
 
-`tests/parity/test_layouts.py` compares with PyTorch itself, `tests/test_layouts.py` with what `record_layouts.py` wrote
+`tests/parity/test_layouts.py` compares with PyTorch itself, `test_layouts.py` with what `record_layouts.py` wrote
 down about it.
 """
 

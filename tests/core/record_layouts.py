@@ -1,4 +1,6 @@
-"""Writes down how PyTorch lays out the results and gradients of `layout_cases.py`: ``python tests/record_layouts.py``.
+"""Writes down how PyTorch lays out the results and gradients of `layout_cases.py`.
+
+    python -m tests.core.record_layouts
 
 `test_layouts.py` compares with the file, so that the suite holds without PyTorch. To be run again when the cases or the
 samples of the definitions change.

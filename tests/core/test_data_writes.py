@@ -60,17 +60,3 @@ def test_a_solver_fills_a_buffer_behind_the_graph():
         total = total + (stages[..., :n + 1] * torch.arange(1.0, n + 2)).sum()
     total.backward()
     assert x.grad.tolist() == [20.0, 20.0]                 # 1 + (1 + 4) + (1 + 4 + 9)
-
-
-@pytest.mark.parametrize("write, counts", [(lambda x: x.data.add_(1), 0), (lambda x: x.data[0].mul_(3), 0),
-                                           (lambda x: (x.data.add_(1), x.mul_(2)), 1)])
-def test_compiled_functions_count_alike(write, counts):
-    @torch.compile
-    def f(x):
-        write(x)
-        return x * 2
-
-    x, y = torch.ones(2, 3), torch.ones(2, 3)
-    for n in range(4):
-        write(y)
-        assert f(x).equal(y * 2) and x._version == y._version == (n + 1) * counts

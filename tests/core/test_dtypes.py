@@ -2,7 +2,7 @@
 
 `tables` asks a library for its promotion table; ``data/promotion.json`` holds PyTorch's answer, which
 ``parity/test_dtypes.py`` compares with the PyTorch that is installed. To write the file anew:
-``python tests/test_dtypes.py`` where PyTorch is installed.
+``python -m tests.core.test_dtypes`` where PyTorch is installed.
 """
 
 import json
@@ -314,3 +314,11 @@ def test_complex32_is_a_name_without_tensors():
     for make in (lambda: torch.zeros(2, dtype=torch.complex32), lambda: torch.ones(2).to(torch.complex32)):
         with pytest.raises(NotImplementedError, match="use complex64"):
             make()
+
+
+def test_results_of_several_arrays_are_tensors_of_their_dtype():
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        found = torch.tensor([0.1, 0.3], dtype=dtype).tolist()
+        assert [type(v) for v in found] == [float, float]
+        assert found == [torch.tensor(v, dtype=dtype).item() for v in (0.1, 0.3)]
+    assert torch.tensor([0.1], dtype=torch.float64).tolist() == [0.1]

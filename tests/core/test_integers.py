@@ -71,3 +71,16 @@ def test_functions_of_floats_refuse_integers_in_place_too(name):
     for call in (getattr(torch, name), getattr(torch.Tensor, name), getattr(torch.Tensor, name + "_")):
         with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
             call(x, x)
+
+
+@settings(max_examples=30)
+@given(st.integers(-2**66, 2**66), st.sampled_from([torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]))
+def test_integers_wrap_around_up_to_64_bits_and_not_beyond(n, dtype):
+    x = torch.ones(1, dtype=dtype)
+    if -2**63 <= n < 2**64:
+        bits = 8 * dtype.itemsize
+        want = (n + 1) % 2**bits
+        assert (x + n).item() == (want - 2**bits if dtype.is_signed and want >= 2**(bits - 1) else want)
+    else:
+        with pytest.raises(OverflowError):
+            x + n

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import minitorch as torch
-from minitorch import backends, nn
+from minitorch import backends
 from minitorch.autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from minitorch.core import graph, layers
 from minitorch.core.backend import Backend
 from minitorch.core.device import TYPES
-from minitorch.profiler import profile
 
 cpu = backends.get("cpu")
 
@@ -153,13 +152,6 @@ def test_threads_that_compute_while_layers_come_and_go():
     assert not failed and vars(cpu)["exp"] is np.exp
 
 
-def test_profile_and_summary_at_the_same_time():
-    net = nn.Linear(3, 2)
-    with profile() as prof:
-        found = nn.summary(net, torch.ones(4, 3))
-    assert found.flops == 2 * 4 * 3 * 2 and "linear" in {e.name for e in prof.events()}
-
-
 # ---- node hooks --------------------------------------------------------------------------------------------
 class Notes(NodeHook):
     def __init__(self):
@@ -205,15 +197,3 @@ def test_a_node_hook_may_change_gradients():
     finally:
         remove_node_hook(hook)
     np.testing.assert_allclose(x.grad.numpy(), -np.exp(1.0), rtol=1e-6)
-
-
-def test_anomaly_mode_within_a_profile():
-    x = torch.zeros(1, requires_grad=True)
-    with profile() as prof, torch.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="nan values"):
-        (x.sqrt() * 0).backward()
-    assert "SqrtBackward0" in {e.name for e in prof.events()} and graph.node_hooks is None
-    with torch.autograd.set_detect_anomaly(True):
-        with torch.autograd.set_detect_anomaly(False):
-            assert graph.node_hooks is None
-        assert len(graph.node_hooks) == 1
-    assert graph.node_hooks is None

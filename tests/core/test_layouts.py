@@ -327,3 +327,19 @@ def test_numpy_agrees_where_it_keeps_the_order():
         order = rng.permutation(4)
         a = np.zeros(rng.integers(2, 5, 4)[order]).transpose(np.argsort(order))
         assert torch.from_numpy(a).clone().array.strides == a.copy("K").strides
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_results_of_expanded_tensors_are_contiguous_in_every_float_type(dtype):
+    x = torch.ones(3, dtype=getattr(torch, dtype)).expand(2, -1)
+    for out in (x * x, 3 * x, x.sin(), torch.hypot(x, x), torch.where(x > 0, x, x), -x, x ** 2, x / 2):
+        assert out.is_contiguous() and out.dtype is x.dtype
+
+
+@pytest.mark.parametrize("shuffle", [lambda x: F.pixel_shuffle(x, 2), lambda x: F.pixel_unshuffle(x, 2),
+                                     lambda x: F.channel_shuffle(x, 2)])
+def test_shuffled_images_lie_as_their_inputs(shuffle):
+    x = torch.randn(2, 8, 4, 4)
+    last = shuffle(x.to(memory_format=torch.channels_last))
+    assert shuffle(x).is_contiguous() and last.is_contiguous(memory_format=torch.channels_last)
+    assert torch.equal(shuffle(x), last)

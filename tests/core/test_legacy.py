@@ -152,3 +152,19 @@ def test_decompositions_of_low_rank(shape):
 def test_output_nr():
     x = torch.ones(4, requires_grad=True)
     assert x.output_nr == (x * 2).output_nr == 0 and [t.output_nr for t in x.split(2)] == [0, 1]
+
+
+def test_storages_of_files(tmp_path):
+    np.arange(4, dtype=np.float32).tofile(tmp_path / "x")
+    storage = torch.UntypedStorage.from_file(str(tmp_path / "x"), shared=False, nbytes=16)
+    part = storage[4:12]
+    assert isinstance(part, torch.UntypedStorage) and part.nbytes() == 8
+    x = torch.asarray(part, dtype=torch.uint8).view(torch.float32)
+    assert x.tolist() == [1.0, 2.0]
+    x.fill_(9)
+    assert np.fromfile(tmp_path / "x", np.float32).tolist() == [0.0, 1.0, 2.0, 3.0]      # the file is as it was
+    shared = torch.from_file(str(tmp_path / "y"), shared=True, size=3)
+    shared.fill_(5)
+    assert torch.from_file(str(tmp_path / "y"), size=3).tolist() == [5.0] * 3
+    with pytest.raises(RuntimeError, match="100 bytes were asked for"):
+        torch.UntypedStorage.from_file(str(tmp_path / "x"), False, 100)

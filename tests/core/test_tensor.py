@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as torch
+from minitorch import nn
 from minitorch.testing import strategies
 
 few = settings(max_examples=60, deadline=None, database=None, derandomize=True)
@@ -508,3 +509,65 @@ def test_sources_that_overlap_what_is_written_are_refused():
     y = torch.arange(5)
     y[1:].add_(y[:-1].clone())
     assert y.tolist() == [0, 1, 3, 5, 7]
+
+
+vector = torch.tensor([0.5, 1.0, 2.0])
+
+
+def test_numbers_are_copied_and_formats_asked_for():
+    assert vector.clone().copy_(3).tolist() == [3, 3, 3]
+    found = torch.ones(1, 2, 3, 4).to(torch.float64, memory_format=torch.channels_last)
+    assert found.dtype == torch.float64 and found.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_arrays_for_numpy_keep_their_type():
+    assert np.asarray(vector).dtype == np.asarray(vector, np.float32).dtype == "float32"
+    assert np.asarray(vector, np.float64).dtype == "float64"
+
+
+def test_reversed_and_states():
+    x = torch.arange(6).reshape(2, 3)
+    assert reversed(x).tolist() == [[3, 4, 5], [0, 1, 2]] and reversed(torch.tensor(3)).item() == 3
+    g = torch.Generator()
+    assert g.set_state(g.get_state()) is g
+
+
+def test_own_attributes_are_the_users():
+    p = nn.Parameter(torch.ones(2))
+    assert p.__dict__ == {} and vars(torch.ones(1)) == {}
+    p.note = "kept"
+    p.__dict__["other"] = 1
+    assert p.__dict__ == {"note": "kept", "other": 1} and p.other == 1
+    assert p.__dict__.pop("note") == "kept" and not hasattr(p, "note") and p.shape == (2,)
+    kwargs = p.__dict__
+    kwargs["requires_grad"] = False
+    assert p.requires_grad                                 # the property's, as in PyTorch
+    a, b = torch.ones(1), torch.zeros(2)
+    torch.utils.swap_tensors(a, b)
+    assert a.tolist() == [0.0, 0.0] and b.tolist() == [1.0]
+
+
+def leaf(data):
+    return torch.tensor(data, dtype=torch.float64, requires_grad=True)
+
+
+def test_N_12_to_and_detach_leave_their_source_alone():
+    x = leaf([1.0, 2.0])
+    y = x * 2
+    z, d = y.to(torch.float32), y.detach()
+    assert y.grad_fn is not None and y.requires_grad and y.dtype is torch.float64 and z is not y and d is not y
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2]
+
+
+def test_D_5_reflected_operators():
+    x = torch.tensor([3.0])
+    assert (2 ** x).item() == 8 and (x ** 2).item() == 9 and (1 - x).item() == -2 and (6 / x).item() == 2
+    assert (7 // x).item() == 2 and (7 % x).item() == 1 and (x @ x).item() == 9
+
+
+def test_D_12_tensors_are_light_hashable_and_honest_about_truth():
+    x = torch.ones(2)
+    assert {x: 1}[x] == 1 and not isinstance(x, nn.Module) and bool(torch.tensor(0.5)) and not bool(torch.tensor(0.0))
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        bool(x == x)

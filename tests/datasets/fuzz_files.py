@@ -1,12 +1,12 @@
 """Mutated files for every reader: whatever the bytes, a sound object or a documented error, within limits.
 
-    python tests/fuzz_files.py --count 100000 --record benchmarks/results/files.json     # some hours, one process
-    python tests/fuzz_files.py --reader npz --first 4711 --count 1                       # one of them again
+    python -m tests.datasets.fuzz_files --count 100000 --record benchmarks/results/files.json  # some hours
+    python -m tests.datasets.fuzz_files --reader npz --first 4711 --count 1     # one of them again
 
 Files are made of valid ones from seeds, by changes that know nothing of the format and by changes that keep most of it
 sound (operations of a pickle, fields of a header with the right checksum). A child process reads them; it may not run
 code, import anything or touch a file outside of its folder, and has 2 seconds (of its own) and 300 MB for each. If it
-dies or does not come back, the parent notes the seed and starts another. `tests/test_fuzz_files.py` takes a sample.
+dies or does not come back, the parent notes the seed and starts another. `test_fuzz_files.py` takes a sample.
 """
 
 import argparse

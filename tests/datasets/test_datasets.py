@@ -8,6 +8,8 @@ import io
 import os
 import pickle
 import struct
+import subprocess
+import sys
 import tarfile
 import threading
 
@@ -538,3 +540,36 @@ def test_fake_data_leaves_the_generator_alone():
     assert minitorch.equal(minitorch.rand(1), first)
     assert image.shape == (3, 4, 6) and 0 <= label < 10 and minitorch.equal(data[3][0], image) and data[3][1] == label
     assert len(list(data)) == len(data) == 5
+
+
+def write_plain_idx(path, array):
+    magic = 0x800 + array.ndim
+    path.write_bytes(struct.pack(f">i{array.ndim}i", magic, *array.shape) + array.astype(np.uint8).tobytes())
+
+
+def test_old_names_of_mnist(tmp_path):
+    (raw := tmp_path / "MNIST" / "raw").mkdir(parents=True)
+    write_plain_idx(raw / "t10k-images-idx3-ubyte", np.zeros((2, 28, 28)))
+    write_plain_idx(raw / "t10k-labels-idx1-ubyte", np.arange(2))
+    data = datasets.MNIST(tmp_path, train=False)
+    for old, new in (("test_data", "data"), ("train_data", "data"), ("test_labels", "targets"),
+                     ("train_labels", "targets")):
+        with pytest.warns(UserWarning, match=f"{old} has been renamed {new}") as noted:
+            assert getattr(data, old) is getattr(data, new)
+        assert noted[0].filename == __file__
+    assert data.processed_folder == str(tmp_path / "MNIST" / "processed")
+
+
+def test_2_3_there_is_data_without_a_network():
+    from minitorch import datasets
+    assert len(datasets.Digits(train=True)) + len(datasets.Digits(train=False)) == 1797
+
+
+def test_importing_data_starts_nothing():
+    code = (
+        "import sys, minitorch.utils.data, minitorch.datasets, minitorch.transforms, threading\n"
+        "slow = {'multiprocessing', 'urllib.request', 'PIL', 'gzip', 'tarfile', 'tqdm'} & set(sys.modules)\n"
+        "assert not slow, slow\n"
+        "assert threading.active_count() == 1"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from minitorch import datasets
-from minitorch.datasets import utils
+from minitorch.datasets import archives, utils
 from minitorch.datasets.mnist import read_idx
 from minitorch.datasets.plain_pickle import load_plain_pickle
 from tests.helpers.limits import linux, within, within_memory
@@ -215,3 +215,9 @@ def test_archives_of_every_kind_unpack(tmp_path, suffix):
         path.write_bytes(tar_of((tarfile.TarInfo("folder/ä" + "n" * 150), b"hello"), mode=f"w:{suffix[5:]}"))
     utils.extract_archive(path, tmp_path / "out")
     assert (tmp_path / "out" / "folder" / ("ä" + "n" * 150)).read_bytes() == b"hello"
+
+
+def test_an_archive_may_unpack_to_just_the_most():
+    archives._check_size(100, 100)
+    with pytest.raises(ValueError, match="unpacks to more than"):
+        archives._check_size(101, 100)

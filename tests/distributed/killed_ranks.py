@@ -1,4 +1,4 @@
-"""Training whose ranks are killed at random: ``python tests/killed_ranks.py --rounds 20 --seed 0``.
+"""Training whose ranks are killed at random: ``python -m tests.distributed.killed_ranks --rounds 20 --seed 0``.
 
 Each round trains a model with `DistributedDataParallel`, dropout and momentum under the launcher, with a checkpoint
 after every step. A random rank gets SIGKILL at a random step, `--kills` times; the launcher starts all again, and they

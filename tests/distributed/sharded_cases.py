@@ -1,6 +1,6 @@
 """Calls of definitions on DTensors with random placements, beside the same calls on plain tensors.
 
-    python tests/sharded_cases.py --draws 20 --ranks 3 [names of definitions]
+    python -m tests.distributed.sharded_cases --draws 20 --ranks 3 [names of definitions]
 """
 
 import argparse

@@ -96,7 +96,7 @@ def messages_of(program, size=4, seconds=90.0):
     return told
 
 
-HERE = r"\(test_distributed_faults\.py:\d+\)"
+HERE = r"\(test_faults\.py:\d+\)"
 
 
 def test_another_collective_is_named():
@@ -130,7 +130,7 @@ def test_an_exception_is_named():
     told = messages_of(program)
     assert told[1] == "KeyError: 'no such column'"
     for rank in (0, 2, 3):
-        assert "rank 1 failed: KeyError: 'no such column' (test_distributed_faults.py:" in told[rank]
+        assert "rank 1 failed: KeyError: 'no such column' (test_faults.py:" in told[rank]
         assert "wait in all_reduce #2 float32 [3] sum" in told[rank] or "waits in" in told[rank]
 
 
@@ -141,7 +141,7 @@ def test_a_rank_that_ends_is_named():
             dist.all_reduce(torch.zeros(3))
     told = messages_of(program, 3)
     assert told[0] is None
-    assert all("rank 0 has ended after barrier #1 (test_distributed_faults.py:" in t for t in told[1:])
+    assert all("rank 0 has ended after barrier #1 (test_faults.py:" in t for t in told[1:])
 
 
 def test_a_rank_that_sleeps_is_named_with_its_line():
@@ -158,7 +158,7 @@ def test_a_rank_that_sleeps_is_named_with_its_line():
     told = messages_of(program, seconds=1.0)
     for text in told:
         assert re.search(r"rank 3 has not called #2 for [\d.]+ s; it is at .*\(others_told.wait\(60\) +# here", text)
-        assert "ranks 0, 1 and 2 wait in all_reduce #2 float32 [3] sum (test_distributed_faults.py:" in text
+        assert "ranks 0, 1 and 2 wait in all_reduce #2 float32 [3] sum (test_faults.py:" in text
 
 
 def test_two_ranks_that_wait_for_each_other_are_named():
@@ -205,4 +205,4 @@ def test_the_record():
         return calls(current_world().record)
     found = threads.run(program, 2)[1]
     assert len(found) == 64 and found[-1][:2] == (70, "all_reduce float32 [69] sum")
-    assert found[0][0] == 7 and found[0][2].startswith("test_distributed_faults.py:")
+    assert found[0][0] == 7 and found[0][2].startswith("test_faults.py:")

@@ -272,8 +272,8 @@ def test_another_call_is_named_before_a_device_waits():
     with pytest.raises(dist.DistBackendError):
         run(program, 2)
     for text in told:
-        assert "rank 1 is in all_reduce #2 float32 [4] sum (test_distributed_nccl.py:" in text
-        assert "rank 0 waits in broadcast #2 float32 [4] from 0 (test_distributed_nccl.py:" in text
+        assert "rank 1 is in all_reduce #2 float32 [4] sum (test_nccl.py:" in text
+        assert "rank 0 waits in broadcast #2 float32 [4] from 0 (test_nccl.py:" in text
     assert fake.calls == {"allReduce": 2}
 
 

@@ -56,3 +56,11 @@ def test_the_table_of_the_page():
              for n in (8, 64, 1024, 4096)]
     for row, expected in zip(found, [(0.74, 0.019), (0.84, 0.021), (0.91, 0.026), (1.09, 0.038)]):
         assert row == pytest.approx(expected, rel=0.03)
+
+
+def test_costs_grow_with_the_size():
+    from minitorch.distributed import planning
+    link = planning.LINKS["100GbE"]
+    for name in ("all_gather", "reduce_scatter", "all_to_all", "broadcast", "all_reduce"):
+        small, large = [planning.cost(name, n, 4, link) for n in (1000, 10**9)]
+        assert 0 < small < large

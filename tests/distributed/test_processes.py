@@ -365,3 +365,12 @@ def test_no_rank_outlives_the_launcher(tmp_path):
     process.wait(30)
     process.stdout.close()
     assert processes_of(script) == []
+
+
+def test_a_process_that_raised_ends_with_1(monkeypatch, tmp_path):
+    spawn = sys.modules[mp.ProcessContext.__module__]
+    for name in ("end_with_parent", "note_failure"):
+        monkeypatch.setattr(spawn, name, lambda *args: None)
+    with pytest.raises(SystemExit) as ended:
+        spawn.body(lambda rank: [][rank], 0, (), str(tmp_path / "error"))
+    assert ended.value.code == 1 and b"IndexError" in (tmp_path / "error").read_bytes()

@@ -557,3 +557,37 @@ def test_a_plan_of_a_training_step():
         assert sum(c.size for c in found.calls if c.name == "all_reduce") == sum(p.nbytes for p in start.parameters())
         assert found.calls[0].asynchronous and not found.calls[-1].asynchronous
         assert found.seconds(4096) > found.seconds(2) > found.compute and "| 4,096 |" in str(found)
+
+
+def test_a_group_of_some_ranks_trains_alone():
+    from minitorch import distributed as dist
+    from minitorch.distributed import threads
+    from minitorch.nn.parallel import DistributedDataParallel
+
+    def program(rank):
+        groups = [dist.new_group([0]), dist.new_group([1, 2])]
+        model = nn.Linear(1, 1, bias=False)
+        model = DistributedDataParallel(model, process_group=groups[rank > 0])
+        with torch.no_grad():
+            model.module.weight.fill_(1.0)
+        model(torch.full((1, 1), float(rank))).sum().backward()
+        return model.module.weight.grad.item()
+    assert threads.run(program, 3) == [0.0, 1.5, 1.5]
+
+    def meshes(rank):
+        mesh = dist.init_device_mesh("cpu", (2,))
+        DistributedDataParallel(nn.Linear(1, 1), device_mesh=mesh)
+        with pytest.raises(RuntimeError, match="both process_group and device_mesh"):
+            DistributedDataParallel(nn.Linear(1, 1), device_mesh=mesh, process_group=mesh.get_group())
+    threads.run(meshes, 2)
+
+
+def test_the_output_of_a_parallel_model_is_written_to():
+    def program(rank):
+        model = DDP(torch.nn.Linear(2, 1))
+        out = model(torch.ones(3, 2))
+        out.mul_(rank + 1)
+        out.sum().backward()
+        return model.module.weight.grad.tolist()
+
+    assert threads.run(program, 2, timeout=timedelta(seconds=20)) == [[[4.5, 4.5]]] * 2

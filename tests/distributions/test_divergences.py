@@ -146,3 +146,17 @@ def test_registered_divergences_and_their_order():
         d.register_kl(d.Normal, 3)
     with pytest.raises(NotImplementedError, match="p type Normal and q type Categorical"):
         d.kl_divergence(d.Normal(0.0, 1.0), d.Categorical(x([0.5, 0.5])))
+
+
+def test_formulas_of_divergences_for_other_bases():
+    from minitorch.distributions import kl
+
+    class Own:
+        pass
+    try:
+        t.distributions.register_kl(Own, Own)(lambda p, q: t.tensor(0.25))
+        assert t.distributions.kl_divergence(Own(), Own()).item() == 0.25
+    finally:
+        kl._KL_REGISTRY.pop((Own, Own))
+    with pytest.raises(TypeError, match="type_p"):
+        t.distributions.register_kl(1, Own)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minitorch as torch
+import minitorch.nn.functional as F
 from minitorch import formula, nn
 from minitorch.core.registry import FUNCTIONS, OPS
 
@@ -147,3 +148,28 @@ def test_anomaly_mode_says_when_only_the_derivative_is_bad():
         (x.sqrt() * 0).sum().backward()
     with torch.autograd.detect_anomaly(check_nan=False):
         (x.sqrt() * 0).sum().backward()
+
+
+def test_anomaly_mode_speaks_only_of_what_lies_behind():
+    x = torch.zeros(1, requires_grad=True)
+    with torch.autograd.detect_anomaly():
+        torch.zeros(1, requires_grad=True).log().sum()     # infinite, but elsewhere
+        y = (x.sqrt() * 0).sum()
+        with pytest.raises(RuntimeError) as error:
+            y.backward()
+    assert "All values of the forward pass were finite" in str(error.value)
+
+
+def test_documentation_has_no_places_left_to_fill_in():
+    for space in (torch, F, nn):
+        for name in dir(space):
+            text = getattr(getattr(space, name), "__doc__", None) or ""
+            assert "{shape}" not in text and "{name}" not in text, name
+
+
+def test_errors_name_the_public_function():
+    """The weights of attention are an internal op: a user has never called it."""
+    q = torch.ones(1, 1, 2, 4)
+    with pytest.raises(RuntimeError, match=r"^scaled_dot_product_attention\(\): ") as caught:
+        torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=torch.ones(3, 5))
+    assert "_weights" not in str(caught.value)

@@ -1,6 +1,7 @@
 """Calls of all public functions with one argument of a wrong type, and the class of error that PyTorch raised.
 
-`python tests/wrong_types.py`, where PyTorch is installed, looks for arguments that each function takes and replaces one
+`python -m tests.explain.wrong_types`, where PyTorch is installed, looks for arguments that each
+function takes and replaces one
 at a time: a tensor by a string, None, a number, a list and a dtype, a number by a float, a string and None. It keeps
 the arguments and a letter for each error in `data/wrong_types.json`, so that the tests need neither the search nor
 PyTorch.

@@ -1,6 +1,6 @@
 """Every op definition on a batch, compared with a loop: its results, and its gradients.
 
-    python tests/batched_cases.py [--draws N] [--grad] [--nested] [op ...]
+    python -m tests.func.batched_cases [--draws N] [--grad] [--nested] [op ...]
 
 Each sample of a definition is drawn several times with the same shapes and attributes; then every choice of inputs is
 mapped over, along the first or the last dimension, and the others are the same for all elements of the batch.
@@ -17,11 +17,10 @@ import numpy as np
 import minitorch as torch
 from minitorch.autograd import api
 from minitorch.backends.batched import loop
-from minitorch.core.registry import OPS
 from minitorch.core.tensor import Tensor
 from minitorch.func import vmap
 from minitorch.testing.strategies import Draw
-from tests.helpers.op_calls import outputs_of
+from tests.helpers.op_calls import definitions_with_inputs, outputs_of
 
 SIZE = 3
 
@@ -137,10 +136,6 @@ REFUSED = ("bincount", "index_fill", "masked_scatter", "masked_select", "masked_
            "unique_indices")
 
 
-def rows():
-    return [op for op in OPS.values() if op.sample or not any(x.kind == "variadic" for x in op.inputs)]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("ops", nargs="*")
@@ -151,7 +146,7 @@ def main():
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     count, wrong = 0, []
-    for op in rows():
+    for op in definitions_with_inputs():
         if given.ops and op.name not in given.ops:
             continue
         for seed in range(given.draws):

@@ -1,5 +1,7 @@
 """Transforms built on forward mode: `jvp`, Jacobians, Hessians; with modules, compiled functions, complex numbers."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from minitorch.autograd import Function, functional, gradcheck, gradgradcheck
 from minitorch.autograd import forward_ad as fw
 from minitorch.core.grad_mode import grad_mode
 from minitorch.core.tensor import Tensor
+from minitorch.func import grad, jvp
 from tests.helpers.pages import run_examples
 from tests.helpers.tangent_checks import T, close
 
@@ -304,3 +307,61 @@ def test_second_derivatives_of_complex_numbers():
     assert torch.allclose(product, difference, 1e-6, 1e-6)
     assert close(func.grad(lambda y: func.jvp(loss, (y,), (v,))[1])(z), product)
     assert gradcheck(lambda z: (z * z.abs(), z.real), z.clone().requires_grad_(), check_forward_ad=True)
+
+
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("power", [lambda x: x.pow(3), lambda x: x ** 0, lambda x: 2 ** x, lambda x: x ** -1.5,
+                                   lambda x: 3 ** x])
+def test_slopes_of_powers_of_16_bit_floats_have_slopes(power, dtype):
+    """A number beside bfloat16 is one of NumPy's, and no formula may take it for an array."""
+    x = torch.tensor([0.5, 1.5, 2.0])
+    wanted = jvp(grad(lambda v: power(v).sum()), (x,), (x,))
+    found = jvp(grad(lambda v: power(v).sum()), (x.to(dtype),), (x.to(dtype),))
+    assert all(torch.allclose(f.float(), w, 0.02, 0.02) and f.dtype == dtype for f, w in zip(found, wanted))
+    leaf = x.to(dtype).requires_grad_()
+    first, = torch.autograd.grad(power(leaf).sum(), leaf, create_graph=True)
+    second, = torch.autograd.grad((first * leaf.detach()).sum(), leaf, allow_unused=True, materialize_grads=True)
+    assert torch.allclose(second.float(), wanted[1], 0.02, 0.02)
+
+
+def test_a_gradient_of_nothing_stays_0_whatever_comes_to_it():
+    x = torch.tensor([[1.0, 2.0], [1.0, 2.0], [3.0, 5.0]], requires_grad=True)
+    same = torch.cdist(x[:2], x[:2])
+    for g in (NAN, INF, 1.0):
+        assert torch.autograd.grad(same, x, torch.full((2, 2), g), retain_graph=True)[0].tolist() == [[0, 0]] * 3
+        assert torch.autograd.grad(x[:2].std(0), x, torch.full((2,), g))[0].tolist() == [[0, 0]] * 3
+    assert torch.autograd.grad(x.std(0)[0], x)[0].isfinite().all()
+    given = x.detach()[:2]
+    for distance in (lambda v: torch.cdist(v, v), lambda v: v.std(0)):
+        slope = torch.autograd.grad(distance(leaf := given.clone().requires_grad_()).sum(), leaf, create_graph=True)[0]
+        assert jvp(distance, (given,), (given.exp(),))[1].eq(0).all() and slope.eq(0).all()
+        assert torch.autograd.grad(slope.sum(), leaf, allow_unused=True, materialize_grads=True)[0].isfinite().all()
+
+
+def numbers(rng, shape, kind="c"):
+    z = rng.normal(size=shape)
+    return np.asarray(z + 1j * rng.normal(size=shape) if kind == "c" else z)
+
+
+def complex_tensor(*shape, seed=0, kind="c"):
+    return torch.from_numpy(numbers(np.random.default_rng(seed), shape, kind)).requires_grad_()
+
+
+@pytest.mark.parametrize("function", [
+    lambda z: z * z * 2j, lambda z: z.abs() + z.real * z.imag, lambda z: z.conj() * z.exp(), lambda z: torch.fft.fft(z),
+    lambda z: torch.cat([z, z * z]), lambda z: torch.stack([z.real * 1j, z]), lambda z: torch.einsum("i,i->i", z, z),
+    lambda z: torch.view_as_complex(torch.view_as_real(z) * 2)])
+def test_forwards_and_in_batches(function):
+    """A tangent is the change of the result: the real and imaginary parts of tangents are those of differences."""
+    z, t = complex_tensor(3).detach(), complex_tensor(3, seed=1).detach()
+    value, tangent = torch.func.jvp(function, (z,), (t,))
+    torch.testing.assert_close(value, function(z))
+    wanted = (function(z + 1e-6 * t) - function(z - 1e-6 * t)) / 2e-6
+    torch.testing.assert_close(tangent, wanted, rtol=1e-6, atol=1e-6)
+    both = torch.func.vmap(function)(torch.stack([z, t]))
+    torch.testing.assert_close(both, torch.stack([function(z), function(t)]))
+    gradient = torch.func.grad(lambda z: function(z).abs().square().sum())
+    torch.testing.assert_close(torch.func.vmap(gradient)(torch.stack([z, t])), torch.stack([gradient(z), gradient(t)]))

@@ -5,6 +5,8 @@ import pytest
 import minitorch as torch
 from minitorch import func, nn
 from minitorch.autograd import functional
+from minitorch.core.grad_mode import open_batches, open_levels
+from minitorch.func import jvp, vmap
 
 
 @pytest.fixture
@@ -108,3 +110,49 @@ def test_checkpoint_gives_the_same_gradients_with_dropout():
         found.append([x.grad.clone(), *[p.grad.clone() for p in model.parameters()]])
     for other in found[1:]:
         torch.testing.assert_close(other, found[0])
+
+
+def test_functional_call_merges_dicts():
+    layer = nn.Linear(2, 1)
+    one, two = {"weight": torch.ones(1, 2)}, {"bias": torch.tensor([5.0])}
+    for call in (torch.func.functional_call, nn.utils.stateless.functional_call):
+        assert call(layer, (one, two), torch.ones(1, 2)).tolist() == [[7]]
+        assert call(layer, {**one, **two}, torch.ones(1, 2)).tolist() == [[7]]
+    with pytest.raises(ValueError, match="appeared in multiple"):
+        nn.utils.stateless.functional_call(layer, (one, one), torch.ones(1, 2))
+
+
+def test_products_with_vectors_may_be_taken_again():
+    x = torch.tensor([1.0, 2.0])
+    _, pull = torch.func.vjp(lambda a: a * a, x)
+    for _ in range(2):
+        assert pull(torch.ones(2))[0].tolist() == [2, 4]
+    _, pull, extra = torch.func.vjp(lambda a: (a * 3, "extra"), x, has_aux=True)
+    assert pull(torch.ones(2))[0].tolist() == [3, 3] and extra == "extra"
+    _, pull = torch.func.vjp(lambda a, b: a * 2, x, torch.ones(3))
+    assert [found.tolist() for found in pull(torch.ones(2))] == [[2, 2], [0, 0, 0]]
+
+
+def test_a_write_that_is_refused_has_written_nothing():
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    slopes = func.hessian(lambda v: v.pow(3).sum())(x)
+    before = slopes.tolist()
+    for write in (lambda: slopes.add_(1), lambda: slopes.diagonal().mul_(2), lambda: slopes[0].normal_()):
+        with pytest.raises(RuntimeError, match="clone"):
+            write()
+        assert slopes.tolist() == before
+
+
+def test_threads_are_asked_for_levels_and_batches_only_within():
+    seen = []
+
+    def f(x):
+        seen.append((len(open_levels), len(open_batches)))
+        return x * 2
+    jvp(vmap(f), (torch.ones(3),), (torch.ones(3),))
+    vmap(lambda x: jvp(f, (x,), (x,))[1])(torch.ones(3))
+    assert seen == [(1, 1), (1, 1)] and not open_levels and not open_batches
+    for transformed in (vmap(lambda x: x.nothing), lambda x: jvp(lambda y: y.nothing, (x,), (x,))):
+        with pytest.raises(AttributeError):
+            transformed(torch.ones(3))
+        assert not open_levels and not open_batches

@@ -29,9 +29,10 @@ from minitorch.func import (
     vmap_fallbacks,
 )
 from tests.func import batched_cases
+from tests.helpers.op_calls import definitions_with_inputs
 from tests.helpers.pages import run_examples
 
-ROWS = batched_cases.rows()
+ROWS = definitions_with_inputs()
 
 
 def refusing(op, check):
@@ -547,3 +548,32 @@ def test_random_indices():
 
 def test_the_page_on_vmap_tells_the_truth():
     assert run_examples("vmap.md") == 12
+
+
+vector = torch.tensor([0.5, 1.0, 2.0])
+
+
+def test_vectors_side_by_side():
+    assert torch.column_stack([vector, vector * 2]).tolist() == [[0.5, 1], [1, 2], [2, 4]]
+    assert torch.vmap(torch.outer)(torch.ones(2, 3), torch.ones(2, 4)).shape == (2, 3, 4)
+
+
+def test_pairs_of_results_in_a_batch():
+    mantissa, exponent = torch.vmap(torch.frexp)(torch.tensor([[8.0, 3.0], [0.5, 1.0]]))
+    assert (mantissa * 2.0 ** exponent).tolist() == [[8, 3], [0.5, 1]]
+
+
+def test_products_of_the_wrong_shapes_in_a_batch():
+    with pytest.raises(RuntimeError):
+        torch.vmap(torch.mv, (None, 0))(torch.ones(3, 2), torch.ones(1, 2, 2))
+
+
+def test_models_as_one_call():
+    """PyTorch's tutorial on ensembles: a module without memory says what to compute, stacked parameters with what."""
+    from minitorch.func import functional_call, stack_module_state, vmap
+    models = [nn.Linear(3, 2) for _ in range(4)]
+    params, buffers = stack_module_state(models)
+    base = copy.deepcopy(models[0]).to("meta")
+    x = torch.randn(5, 3)
+    found = vmap(lambda p, b, x: functional_call(base, (p, b), (x,)), in_dims=(0, 0, None))(params, buffers, x)
+    assert torch.allclose(found, torch.stack([m(x) for m in models]), atol=1e-6)

@@ -1,17 +1,17 @@
 """Plants small bugs in the CUDA kernels, one at a time, and runs their tests on the simulator.
 
-    python tests/mutation/kernels.py run FOLDER      # all; FOLDER keeps what is compiled. An hour on a quiet core
-    python tests/mutation/kernels.py run FOLDER --only new           # those whose lines are new: or `survivors`
-    python tests/mutation/kernels.py run FOLDER --files pool.cu sort.cu
-    python tests/mutation/kernels.py run FOLDER --seed 18 --number 40     # a measure on others: kernel_unseen.json
-    python tests/mutation/kernels.py list
+    python -m tests.mutation.kernels run FOLDER      # all; FOLDER keeps what is compiled. An hour on a quiet core
+    python -m tests.mutation.kernels run FOLDER --only new           # those whose lines are new: or `survivors`
+    python -m tests.mutation.kernels run FOLDER --files pool.cu sort.cu
+    python -m tests.mutation.kernels run FOLDER --seed 18 --number 40     # a measure on others: kernel_unseen.json
+    python -m tests.mutation.kernels list
 
 Each changes one place of a `.cu` or `.cuh` file: a comparison flipped or its border moved, another operator, a constant
 off by one, two arguments swapped, a statement deleted (barriers, waits and fences among them). A process of its own
 sees the changed file and runs the tests of the kernels in it. How many of which file goes by its lines; which ones by
 a hash of `SEED` and the mutant's name, which holds the text of its line and no number: where a file changes elsewhere,
 its mutants stay the same ones and their results hold. Results: `kernel_results.json`; why a survivor makes no
-difference: `kernels_explained.json`; both are printed by `python tests/mutation/run.py report` into docs/mutants.md.
+difference: `kernels_explained.json`; both are printed by `python -m tests.mutation.run report` into docs/mutants.md.
 """
 
 import argparse
@@ -154,10 +154,10 @@ def plant(texts, folder):
 def tests_of(file):
     """The files of tests for a source."""
     if file in TESTS:
-        return [f"tests/test_cuda_{name}.py" for name in TESTS[file].split()]
+        return [f"tests/backends/cuda/test_{name}.py" for name in TESTS[file].split()]
     words = file.partition(".")[0].split("_")
     for last in range(len(words), 0, -1):                  # attention_new.cu: those of attention_new, or of attention
-        test = f"tests/test_cuda_{'_'.join(words[:last])}.py"
+        test = f"tests/backends/cuda/test_{'_'.join(words[:last])}.py"
         if (ROOT / test).exists():
             return [test]
     including = [path.name for path in sorted(SOURCES.iterdir()) if f'#include "{file}"' in path.read_text()]

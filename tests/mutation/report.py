@@ -17,12 +17,13 @@ kernels have runs of their own; the lessons' checks, the drawings, the command l
 processes run are left out.
 
 **{killed} of {real} are noticed ({percent:.1f} %)**; {equivalent} more of the {total} make no difference: the program
-means the same, or differs in speed or memory only. `tests/test_mutation.py` runs a sample with the suite.
+means the same, or differs in speed or memory only. `tests/mutation/test_mutation.py` runs a sample
+with the suite.
 
 ```
-python tests/mutation/run.py cover FOLDER     # which test calls which function
-python tests/mutation/run.py run FOLDER       # an hour or less on one core
-python tests/mutation/run.py report           # this page
+python -m tests.mutation.run cover FOLDER     # which test calls which function
+python -m tests.mutation.run run FOLDER       # an hour or less on one core
+python -m tests.mutation.run report           # this page
 ```
 
 | package | planted | noticed | no difference | unnoticed |
@@ -38,11 +39,11 @@ arguments, a statement (barriers and fences too), and runs the tests of the kern
 **{killed} of {real} are noticed ({percent:.1f} %)**, {late} of them by what tests or simulator were given after a run
 had shown what was missing; {equivalent} more make no difference, {invalid} did not compile. The run tried {tried}; of
 the sources as they are now the seed picks {planned}, {old} of the run's are of older sources, and {new} are untried.
-{unseen}`tests/test_mutation_kernels.py` runs a sample with the suite.
+{unseen}`tests/mutation/test_kernels.py` runs a sample with the suite.
 
 ```
-python tests/mutation/kernels.py run FOLDER   # FOLDER keeps what is compiled
-python tests/mutation/run.py report           # this page
+python -m tests.mutation.kernels run FOLDER   # FOLDER keeps what is compiled
+python -m tests.mutation.run report           # this page
 ```
 """
 

@@ -1,8 +1,8 @@
 """Plants small bugs in the library, one at a time, and runs the tests that call what was changed, without PyTorch.
 
-    python tests/mutation/run.py cover FOLDER        # once: which test calls which function
-    python tests/mutation/run.py run FOLDER          # the mutants: results.json, docs/mutants.md
-    python tests/mutation/run.py run FOLDER --only survivors
+    python -m tests.mutation.run cover FOLDER        # once: which test calls which function
+    python -m tests.mutation.run run FOLDER          # the mutants: results.json, docs/mutants.md
+    python -m tests.mutation.run run FOLDER --only survivors
 
 A mutant lives in memory only: a forked process imports the library with the text of one module replaced and runs
 pytest on a few tests, cheapest first. It is killed when one fails, or takes much longer than it should. Which
@@ -32,11 +32,13 @@ SEED, LIMIT = 14, 90                                       # seconds of the proc
 # Tests, files and seconds at most, one batch after the other: the cheapest ones, then, for survivors, some of all.
 BATCHES = ((12, 2, 2), (40, 6, 4))
 WRITERS = ("core/template.py", "core/op.py")
-WRITTEN = ("tests/test_noticing", "tests/test_recorded.py::test_same_as_recorded[promotion", "tests/test_recorded.py")
-SIGNATURES = "tests/test_recorded.py::test_defaults"       # looks at functions without calling them
+RECORDED = "tests/recorded/test_recorded.py"
+WRITTEN = ("tests/core/", f"{RECORDED}::test_same_as_recorded[promotion", RECORDED)
+SIGNATURES = f"{RECORDED}::test_defaults"                   # looks at functions without calling them
 AGAIN = ((40, 12, 6), (150, 30, 12), (300, 60, 20))
 RESULTS, EXPLAINED = HERE / "results.json", HERE / "explained.json"
-# How many mutants of each package. The simulator and CUDA have their own (test_sim_mutation, the tests of barriers);
+# How many mutants of each package. The simulator and CUDA have their own (backends/sim/test_mutation,
+# the tests of barriers);
 # what draws, prints lessons or is a command line is left out, and what only ranks that are processes run, since they
 # import the library from its files.
 PACKAGES = {"core": 20, "autograd": 11, "explain": 1, "ops/elementwise": 11, "ops/nn": 14, "ops/shapes": 6,
@@ -47,9 +49,9 @@ PACKAGES = {"core": 20, "autograd": 11, "explain": 1, "ops/elementwise": 11, "op
 LEFT_OUT = ("cuda.py", "cuda_graphs.py", "accelerator.py", "__main__.py", "utils/tensorboard.py", "__init__.py",
             "vision.py", "backends/__init__.py", "compiler/graphed.py",
             *(f"distributed/{name}.py" for name in ("mpi", "processes", "supervise", "run", "launch", "node")))
-SLOW = ("test_cuda_", "test_sim_", "test_notebooks", "test_compile_sim", "test_check", "test_benchmarks",
-        "test_contributing", "test_stubs", "test_viz", "test_architecture", "test_article", "test_examples",
-        "test_mutation", "test_source", "test_house", "test_reference")
+SLOW = ("backends/cuda/", "backends/sim/", "benchmarks/", "check/", "mutation/", "parity/", "structure/",
+        "viz/", "cli/test_check_names", "compiler/test_sim", "compiler/test_device_programs",
+        "programs/test_article", "programs/test_examples")
 
 
 # ---- which mutants -------------------------------------------------------------------------------------------
@@ -82,8 +84,10 @@ def chosen():
 def cover(folder):
     """Run each test file and the doctests under `cover`; files that were recorded already stay."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = [f for f in sorted(TESTS.glob("test_*.py")) if not f.name.startswith(SLOW)]
-    for name, arguments in [*((f.stem, [str(f)]) for f in files), ("doctests", ["--doctest-modules", "minitorch"])]:
+    files = [f.relative_to(TESTS) for f in sorted(TESTS.rglob("test_*.py"))]
+    files = [f for f in files if not f.as_posix().startswith(SLOW)]
+    tests = [(".".join(f.with_suffix("").parts), [str(TESTS / f)]) for f in files]
+    for name, arguments in [*tests, ("doctests", ["--doctest-modules", "minitorch"])]:
         out = folder / f"{name}.pickle"
         if not out.exists():
             subprocess.run([sys.executable, "-m", "pytest", "-p", "tests.mutation.cover", "-q", "-n", "0", *arguments],

@@ -14,11 +14,11 @@ SAMPLE = [
 # The same for kernels, each in another file: a border of windows, a bound of a loop, a barrier.
 KERNELS = [
     ("pool.cu", "return at.plane < planes;", "return at.plane <= planes;",
-     "tests/test_cuda_pool.py::test_other_dtypes[f16]"),
+     "tests/backends/cuda/test_pool.py::test_other_dtypes[f16]"),
     ("resize.cu", "k < starts[i + 1]", "k <= starts[i + 1]",
-     "tests/test_cuda_resize.py::test_halves_are_rounded_once[f16]"),
+     "tests/backends/cuda/test_resize.py::test_halves_are_rounded_once[f16]"),
     ("cumulative.cu", "of_warp[warp] = carried;\n    __syncthreads();", "of_warp[warp] = carried;\n",
-     "tests/test_cuda_cumulative.py::test_every_way_to_scan[cumsum-f32-(2,9001)-1]"),
+     "tests/backends/cuda/test_cumulative.py::test_every_way_to_scan[cumsum-f32-(2,9001)-1]"),
 ]
 
 

@@ -51,9 +51,9 @@ def test_each_source_has_tests_for_its_mutants(monkeypatch):
     assert set(TESTS) <= sources
     for file in sources:
         assert tests_of(file) and all((ROOT / test).exists() for test in tests_of(file)), file
-    assert tests_of("attention_anew.cu") == tests_of("attention_anew.cuh") == ["tests/test_cuda_attention.py"]
+    assert tests_of("attention_anew.cu") == tests_of("attention_anew.cuh") == ["tests/backends/cuda/test_attention.py"]
     monkeypatch.delitem(TESTS, "async.cuh")
-    assert {"tests/test_cuda_attention.py", "tests/test_cuda_softmax.py"} < set(tests_of("async.cuh"))
+    assert {"tests/backends/cuda/test_attention.py", "tests/backends/cuda/test_softmax.py"} < set(tests_of("async.cuh"))
 
 
 def test_mutants_of_kernels_in_the_last_run_were_killed():

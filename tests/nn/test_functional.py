@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import minitorch
 import minitorch.nn.functional as F
+from minitorch import nn, optim
 from minitorch.testing import gradcheck, gradgradcheck
 
 few = settings(max_examples=20, deadline=None, database=None, derandomize=True)
@@ -526,3 +527,60 @@ def test_16_bit_floats_are_computed_in_32():
 
 def test_one_hot_of_a_number_is_a_vector():
     assert F.one_hot(minitorch.tensor(2), 4).tolist() == [0, 0, 1, 0]
+
+
+def test_norms_of_nothing():
+    for x in (minitorch.ones(0, 4, 3), minitorch.ones(2, 4, 0)):
+        x.requires_grad_()
+        found = F.group_norm(x, 2, minitorch.ones(4), minitorch.zeros(4))
+        found.sum().backward()
+        assert found.shape == x.shape and x.grad.shape == x.shape
+
+
+def test_old_names_of_interpolation():
+    x = minitorch.arange(4.0).reshape(1, 1, 2, 2)
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert F.upsample_bilinear(x, scale_factor=2).equal(
+            F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True))
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert F.upsample_nearest(x, 3).equal(F.interpolate(x, 3))
+
+
+def test_exactly_the_nearest_pixel():
+    x = minitorch.arange(3.0).reshape(1, 1, 3)
+    assert F.interpolate(x, 6, mode="nearest-exact").flatten().tolist() == [0, 0, 1, 1, 2, 2]
+    assert F.interpolate(x, 2, mode="nearest-exact").flatten().tolist() == [0, 2]
+
+
+def test_gumbel_noise_does_not_depend_on_the_layout():
+    minitorch.manual_seed(3)
+    wanted = minitorch.nn.functional.gumbel_softmax(minitorch.arange(12.0).view(4, 3).t().contiguous())
+    minitorch.manual_seed(3)
+    assert minitorch.equal(minitorch.nn.functional.gumbel_softmax(minitorch.arange(12.0).view(4, 3).t()), wanted)
+
+
+@pytest.mark.parametrize("bias", [None, minitorch.ones(2)])
+@pytest.mark.parametrize("shape", [(3,), (4, 3), (2, 4, 3)])
+def test_linear_takes_one_matrix_and_no_batch(shape, bias):
+    with pytest.raises(RuntimeError, match="t\\(\\) expects a tensor with <= 2 dimensions, but self is 3D"):
+        F.linear(minitorch.ones(shape), minitorch.ones(1, 2, 3), bias)
+    with pytest.raises(RuntimeError, match="t\\(\\) expects"):
+        F.linear(minitorch.ones(2, 3, 2), minitorch.ones(2, 3, 2), bias)
+
+
+def test_cosine_similarity_of_a_mask_and_floats_is_computed_in_floats():
+    mask, x = minitorch.tensor([True, False]), minitorch.tensor([3.0, 4.0])
+    assert F.cosine_similarity(mask, x, 0).item() == pytest.approx(0.6)
+    with pytest.raises(RuntimeError, match="common dtype is bool"):
+        F.cosine_similarity(mask, mask, 0)
+
+
+def test_D_9_optimizers_norms_and_modes_work():
+    for make in (optim.SGD, optim.Adagrad, optim.Adam):
+        make([minitorch.ones(1, requires_grad=True)], lr=0.1).step()
+    norm, x = nn.BatchNorm2d(2), minitorch.rand(8, 2, 3, 3) * 5 + 3
+    y = norm(x)
+    assert minitorch.allclose(y.mean((0, 2, 3)), minitorch.zeros(2), atol=1e-5)
+    assert minitorch.allclose(y.var((0, 2, 3), unbiased=False), minitorch.ones(2), atol=1e-3)
+    assert minitorch.allclose(norm.running_mean, 0.1 * x.mean((0, 2, 3)), atol=1e-5)
+    assert not minitorch.allclose(norm.eval()(x), y) and nn.Dropout(0.5)(x) is not None

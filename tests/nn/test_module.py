@@ -3,11 +3,13 @@
 import copy
 import gc
 import pickle
+import warnings
 import weakref
 
 import pytest
 
 import minitorch
+import minitorch.nn.functional as F
 from minitorch import nn
 
 
@@ -255,3 +257,118 @@ def test_modules_is_where_pytorch_keeps_its_files():
     from minitorch.nn.modules import Linear
     from minitorch.nn.modules.utils import _pair
     assert Linear is nn.Linear and issubclass(nn.BatchNorm2d, _BatchNorm) and _pair(3) == (3, 3)
+
+
+def test_memory_formats_are_for_images_only():
+    model = nn.Sequential(nn.Conv2d(2, 4, 3), nn.Linear(3, 2)).to(memory_format=minitorch.channels_last)
+    assert model[0].weight.is_contiguous(memory_format=minitorch.channels_last) and model[1].weight.is_contiguous()
+
+
+def test_hooks_of_all_modules_run_and_go():
+    seen = []
+    before = nn.modules.module.register_module_forward_pre_hook(lambda module, args: seen.append("before"))
+    after = nn.modules.module.register_module_forward_hook(lambda module, args, out: seen.append("after"))
+    layer = nn.Linear(1, 1)
+    layer(minitorch.ones(1))
+    again = nn.modules.module.register_module_forward_hook(lambda module, args, out: seen.append("again"))
+    layer(minitorch.ones(1))
+    before.remove(), after.remove(), again.remove()
+    layer(minitorch.ones(1))
+    assert seen == ["before", "after", "before", "after", "again"]
+    seen[2:] = []
+    layer.register_forward_hook(lambda *_: seen.append("first"))
+    layer.register_forward_hook(lambda *_: seen.append("second"))
+    layer.register_forward_hook(lambda *_: seen.append("zeroth"), prepend=True)
+    layer(minitorch.ones(1))
+    assert seen[2:] == ["zeroth", "first", "second"]
+
+
+def test_modules_tell_their_own_and_all_parts():
+    model = nn.Sequential(nn.BatchNorm1d(2))
+    assert len(list(model.buffers())) == 3 and len(list(model.buffers(recurse=False))) == 0
+    assert len(list(model.parameters())) == 2 and not list(model.parameters(recurse=False))
+    assert not model.train(False)[0].training and model.train()[0].training
+
+
+def test_a_tensor_under_two_names():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = self.b = nn.Parameter(minitorch.ones(1))
+            self.same = self.a
+
+        def forward(self, x):
+            return x * self.a + self.b
+    tied = Tied()
+    assert [name for name, _ in tied.named_parameters()] == ["a"]
+    assert [name for name, _ in tied.named_parameters(remove_duplicate=False)] == ["a", "b", "same"]
+    changed = {"a": minitorch.tensor([5.0])}
+    assert nn.utils.stateless.functional_call(tied, changed, (minitorch.ones(1),)).tolist() == [10]
+
+
+def test_a_hooked_module_before_one_in_place_is_refused_as_in_pytorch():
+    linear = minitorch.nn.Linear(2, 2)
+    linear.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    with pytest.raises(RuntimeError, match="in-?place"):
+        minitorch.nn.Sequential(linear, minitorch.nn.ReLU(inplace=True))(minitorch.ones(1, 2, requires_grad=True))
+
+
+def test_a_state_copied_into_meta_parameters_is_noticed():
+    state = nn.Linear(2, 1).state_dict()
+    with minitorch.device("meta"):
+        layer = nn.Linear(2, 1)
+    with pytest.warns(UserWarning, match="for weight: copying from a non-meta parameter.*assign=True") as noted:
+        layer.load_state_dict(state)
+    assert len(noted) == 2 and noted[0].filename == __file__ and layer.weight.is_meta
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer.load_state_dict(state, assign=True)
+        nn.Linear(2, 1).load_state_dict(state)
+    assert minitorch.equal(layer.weight, state["weight"])
+
+
+def leaf(data):
+    return minitorch.tensor(data, dtype=minitorch.float64, requires_grad=True)
+
+
+def test_N_19_a_module_saves_loads_trains_and_evaluates(tmp_path):
+    model, twin = nn.Linear(2, 2), nn.Linear(2, 2)
+    minitorch.save(model.state_dict(), tmp_path / "model.pt")
+    twin.load_state_dict(minitorch.load(tmp_path / "model.pt"))
+    assert minitorch.equal(twin.weight, model.weight) and not model.eval().training and model.train().training
+    with pytest.raises(RuntimeError, match="Missing key.*bias"):
+        twin.load_state_dict({"weight": model.weight})
+
+
+def test_N_22_initial_weights_depend_on_the_fan_in_and_the_seed():
+    minitorch.manual_seed(0)
+    layer = nn.Linear(100, 50)
+    assert layer.weight.abs().max() <= 0.1 and layer.bias.shape == (50,)
+    assert layer(minitorch.ones(7, 100)).shape == (7, 50)
+    minitorch.manual_seed(0)
+    assert minitorch.equal(nn.Linear(100, 50).weight, layer.weight)
+
+
+def test_N_25_a_shared_module_counts_once_and_writing_is_quiet():
+    shared = nn.Linear(2, 2)
+    assert len(list(nn.Sequential(shared, shared).parameters())) == 2
+    x = leaf([1.0])
+    calls = []
+    x.register_hook(calls.append)
+    x.anything, x.grad = 3, minitorch.ones(1, dtype=minitorch.float64)
+    assert not calls, "hooks run in backward passes only"
+
+
+def test_D_4_layers_can_be_used_twice_and_accumulate():
+    layer, x = nn.Linear(2, 2).double(), minitorch.ones(1, 2, dtype=minitorch.float64)
+    assert minitorch.autograd.gradcheck(lambda w: F.linear(F.linear(x, w), w), layer.weight)
+    layer(x).sum().backward()
+    first = layer.weight.grad.clone()
+    layer(x).sum().backward()
+    assert minitorch.equal(layer.weight.grad, 2 * first)
+
+
+def test_D_7_optional_arguments():
+    assert nn.Linear(2, 3, bias=False).bias is None
+    assert nn.Linear(2, 3, bias=False)(minitorch.ones(1, 2)).shape == (1, 3)
+    assert nn.MaxPool2d(2)(minitorch.rand(1, 1, 4, 4)).shape == (1, 1, 2, 2)

@@ -83,3 +83,10 @@ def test_module_html_is_a_tree():
         torch.set_printoptions(html=True)
     big = nn.Sequential(*[nn.ReLU() for _ in range(1000)])
     assert "more modules are not shown" in big._repr_html_() and len(big._repr_html_()) < 100_000
+
+
+def test_summaries_end_at_a_depth():
+    model = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(), nn.Linear(3, 1)))
+    shown = [nn.summary(model, torch.ones(4, 2), depth=depth) for depth in (0, 1, None)]
+    assert [len(found.table()) for found in shown] == [1, 3, 5]
+    assert shown[0].flops == shown[2].flops == shown[2].rows[0].flops > shown[2].rows[1].flops > 0

@@ -195,3 +195,15 @@ def test_functional_call_checks_names_and_restores_after_errors():
     with pytest.raises(RuntimeError):
         nn.utils.stateless.functional_call(m, {"weight": minitorch.ones(7, 7)}, minitorch.ones(1, 1))
     assert m.weight is kept
+
+
+def test_spectral_norm_looks_along_the_outputs():
+    normed = nn.utils.parametrizations.spectral_norm
+    for layer, n in ((nn.Linear(3, 2), 2), (nn.Conv1d(3, 5, 2), 5), (nn.ConvTranspose1d(3, 5, 2), 5)):
+        assert normed(layer).parametrizations.weight[0]._u.shape == (n,)
+    assert normed(nn.Linear(3, 2), dim=1).parametrizations.weight[0]._u.shape == (3,)
+
+
+def test_gains():
+    gains = {"linear": 1, "conv2d": 1, "sigmoid": 1, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
+    assert {name: nn.init.calculate_gain(name) for name in gains} == gains

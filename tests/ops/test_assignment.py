@@ -96,3 +96,15 @@ def test_weights_that_multinomial_refuses(dtype):
     with pytest.raises(RuntimeError, match="sum of probabilities"):
         draw([1.0, 0.0], [0.0, 0.0])
     assert draw(0.0, 3.0).tolist() == [1] and draw([0.0, 1.0], [2.0, 0.0]).tolist() == [[1], [0]]
+
+
+@given(st.lists(st.booleans(), min_size=3, max_size=3), st.integers(0, 3), st.booleans())
+def test_leading_dimensions_of_size_1_have_no_say_in_an_assignment(mask, lead, recorded):
+    x, value = minitorch.zeros(3), minitorch.full((1,) * lead, 5.0)
+    if recorded:
+        value.requires_grad_()
+    x[minitorch.tensor(mask)] = value
+    assert x.tolist() == [5.0 if m else 0.0 for m in mask]
+    rows = minitorch.zeros(3, 2)
+    rows[minitorch.tensor([0, 2])] = minitorch.ones(1, 1, 2, 2)
+    assert rows.tolist() == [[1, 1], [0, 0], [1, 1]]

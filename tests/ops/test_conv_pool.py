@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import minitorch
 import minitorch.nn.functional as F
+from minitorch import nn
 from minitorch.backends.cpu.backend import cpu
 from minitorch.ops.nn.conv import Geometry
 from minitorch.ops.nn.windows import reach
@@ -265,3 +266,88 @@ def test_padding_is_less_than_any_bool_or_integer():
         assert not F.max_pool1d(x.to(dtype), 3, 2, 1).any()
     indices = F.max_pool1d(minitorch.ones(1, 1, 1), 2, 2, 1, 2, return_indices=True)[1]
     assert indices.item() == 0                             # of a window without any element of the input
+
+
+def test_padding_modes_with_no_padding():
+    x = minitorch.arange(16.0).reshape(1, 1, 4, 4)
+    for mode in ("zeros", "reflect", "circular", "replicate"):
+        layer = nn.Conv2d(1, 1, 3, padding="valid", padding_mode=mode, bias=False)
+        nn.init.ones_(layer.weight)
+        assert layer(x).tolist() == [[[[45, 54], [81, 90]]]]
+
+
+def test_output_padding_is_used_unless_a_size_is_asked_for():
+    layer, x = nn.ConvTranspose2d(1, 1, 3, stride=2, output_padding=1), minitorch.ones(1, 1, 3, 3)
+    assert layer(x).shape == (1, 1, 8, 8) and layer(x, output_size=(7, 7)).shape == (1, 1, 7, 7)
+
+
+nan, inf = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize("bad", [nan, inf, -inf])
+def test_a_value_that_is_not_finite_touches_only_the_windows_that_hold_it(bad):
+    x = minitorch.arange(7.0).reshape(1, 1, 7)
+    clean = F.adaptive_avg_pool1d(x, 3)
+    x[0, 0, 0] = bad
+    assert F.adaptive_avg_pool1d(x, 3)[0, 0, 1:].tolist() == clean[0, 0, 1:].tolist()
+    image = minitorch.ones(1, 1, 9, 9)
+    image[0, 0, 8, 8] = bad
+    for out in (F.adaptive_avg_pool2d(image, 4), F.interpolate(image, size=(6, 6), mode="bilinear"),
+                F.interpolate(image, size=(4, 4), mode="bilinear", antialias=True),
+                F.interpolate(image, size=(7, 7), mode="bicubic")):
+        assert out[0, 0, 0].isfinite().all() and not out[0, 0, -1, -1].isfinite()
+        assert minitorch.allclose(out[0, 0, 0], minitorch.ones(1))
+
+
+@pytest.mark.parametrize("size", [(4, 4), (5, 6)])
+@pytest.mark.parametrize("pool", [lambda x: F.max_pool2d(x, 2), lambda x: F.max_pool2d(x, 3, 2, 1),
+                                  lambda x: F.max_pool2d(x, 2, 1), lambda x: F.adaptive_max_pool2d(x, (2, 2))])
+@pytest.mark.parametrize("bad", [nan, inf])
+def test_a_gradient_of_max_pooling_reaches_the_place_of_the_maximum_only(pool, size, bad):
+    x = minitorch.arange(float(size[0] * size[1])).view(1, 1, *size).requires_grad_()
+    y = pool(x)
+    g = minitorch.ones(y.shape)
+    g[0, 0, 0, 0] = bad
+    y.backward(g)
+    expected = [y[0, 0, 0, 0].item()]
+    assert x.detach()[~x.grad.isfinite()].tolist() == expected
+
+
+@pytest.mark.parametrize("pool", [lambda x: F.max_pool2d(x, 2), lambda x: F.adaptive_max_pool2d(x, (1, 1)),
+                                  lambda x: F.max_pool2d(x, 2, return_indices=True)[0],
+                                  lambda x: F.max_pool2d(minitorch.cat([x, x], 3), 2)[..., :1]])
+def test_the_last_nan_of_a_window_is_its_maximum(pool):
+    x = minitorch.tensor([[[[nan, 1.0], [nan, 2.0]]]], requires_grad=True)
+    y = pool(x)
+    assert y.isnan().all()
+    y.sum().backward()
+    assert x.grad.tolist() == [[[[0, 0], [1, 0]]]]
+
+
+def leaf(data):
+    return minitorch.tensor(data, dtype=minitorch.float64, requires_grad=True)
+
+
+def test_D_8_pooling_with_padding_and_dilation():
+    x = -minitorch.rand(1, 1, 8, 8, dtype=minitorch.float64) - 1
+    x.requires_grad_()
+    y = F.max_pool2d(x, 3, stride=2, padding=1)
+    assert (y < 0).all() and all((x == v).any() for v in y.flatten()), "padding never wins, values are not touched"
+    y.sum().backward()
+    assert x.grad.shape == (1, 1, 8, 8) and x.grad.sum() == y.numel()
+    z = minitorch.arange(25.0).reshape(1, 1, 5, 5)
+    assert F.max_pool2d(z, 2, stride=1, dilation=3).tolist() == [[[[18, 19], [23, 24]]]]
+    assert F.conv2d(z, minitorch.ones(1, 1, 2, 2), dilation=4).item() == 0 + 4 + 20 + 24
+
+
+def test_D_10_max_pooling_uses_the_incoming_gradient():
+    x = leaf(np.arange(16.0).reshape(1, 1, 4, 4))
+    F.max_pool2d(x, 2).backward(minitorch.tensor([[[[1.0, 2], [3, 4]]]], dtype=minitorch.float64))
+    assert x.grad[x.grad != 0].tolist() == [1, 2, 3, 4]
+
+
+def test_D_11_convolution_gradients_have_the_shape_of_the_input():
+    x, w = leaf(np.ones((1, 1, 5, 5))), leaf(np.ones((1, 1, 3, 3)))
+    F.conv2d(x, w, padding=1).sum().backward()
+    assert x.grad.shape == x.shape and w.grad.shape == w.shape and x.grad[0, 0, 2, 2] == 9 and x.grad[0, 0, 0, 0] == 4
+    assert minitorch.allclose(F.log_softmax(x, 3).exp(), F.softmax(x, 3))

@@ -1,5 +1,7 @@
 """Fourier transforms: inverses of each other, sums by definition, frequencies."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -51,3 +53,19 @@ def test_what_is_refused():
     with pytest.raises(RuntimeError, match="expects a real input"):
         t.fft.rfft(t.fft.fft(t.ones(3)))
     assert t.fft.fft(t.tensor([1, 2])).dtype is t.complex64
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "fft2", "rfft2", "irfft2"])
+def test_fourier_transforms_can_be_viewed(name):
+    x = t.arange(24.0).view(2, 4, 3).transpose(1, 2)
+    x = t.complex(x, x) if name.startswith("ir") else x
+    assert getattr(t.fft, name)(x).is_contiguous()
+    assert t.equal(getattr(t.fft, name)(x).view(-1), getattr(t.fft, name)(x.contiguous()).view(-1))
+
+
+def test_frequencies_of_no_samples_and_no_distance():
+    assert t.fft.fftfreq(0).shape == (0,) and math.isnan(t.fft.rfftfreq(0).item())
+    found = t.fft.fftfreq(4, 0.0).tolist()
+    assert math.isnan(found[0]) and found[1:] == [math.inf, -math.inf, -math.inf]
+    with pytest.raises(RuntimeError, match="floating point"):
+        t.fft.fftfreq(4, dtype=t.int64)

@@ -7,6 +7,7 @@ the arrays among the indices. ``parity/test_indexing.py`` compares the same rand
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import minitorch as torch
 from minitorch.testing import strategies
@@ -335,3 +336,25 @@ def test_columns_as_variables_stay_views():
     first += 1
     second[...] = torch.arange(3.0)
     assert table.tolist() == [[1, 0], [1, 1], [1, 2]]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=3), st.data())
+def test_a_mask_must_have_the_size_of_what_it_selects_from(shape, data):
+    x = torch.zeros(shape)
+    at = data.draw(st.integers(0, len(shape) - 1))
+    mask = data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=len(shape) - at))
+    index = (slice(None),) * at + (torch.zeros(mask, dtype=torch.bool),)
+    if list(mask) == shape[at:at + len(mask)]:
+        assert list(x[index].shape) == [*shape[:at], 0, *shape[at + len(mask):]]
+        x[index] = 1
+        return
+    with pytest.raises(IndexError, match="shape of the mask"):
+        x[index]
+    with pytest.raises(IndexError, match="shape of the mask"):
+        x[index] = 1
+
+
+def test_the_indices_of_nonzero_elements_are_contiguous():
+    found = torch.arange(24).reshape(2, 3, 4).nonzero(as_tuple=True)
+    assert all(i.is_contiguous() for i in found) and torch.where(torch.ones(2, 2) > 0)[1].stride() == (1,)

@@ -373,3 +373,42 @@ def test_float32_stays_float32():
     for x in (L.inv(a), L.det(a), *L.svd(a), *L.eigh(a), *L.qr(a), L.cholesky(a), L.pinv(a), L.matrix_exp(a),
               *L.lu(a), L.matrix_norm(a, 2), L.cond(a), L.solve(a, a), L.matrix_power(a, -2)):
         assert x.dtype is t.float32
+
+
+NAN, INF = math.nan, math.inf
+
+
+def test_a_matrix_of_nan_has_a_gradient_of_nan_beside_others():
+    x = t.stack([t.full((3, 3), NAN), t.eye(3), t.diag(t.tensor([2.0, 3.0, 0.0])),
+                     t.full((3, 3), INF)]).requires_grad_()
+    t.linalg.det(x).sum().backward()
+    assert x.grad[0].isnan().all() and x.grad[3].isnan().all() and t.allclose(x.grad[1], t.eye(3))
+    assert t.allclose(x.grad[2], t.diag(t.tensor([0.0, 0.0, 6.0])), atol=1e-5)
+
+
+def test_singular_values_of_nan_are_a_linalg_error():
+    x = t.full((2, 2), math.nan)
+    for function in (t.linalg.svd, t.linalg.svdvals, t.linalg.pinv, t.linalg.matrix_rank):
+        with pytest.raises(t.linalg.LinAlgError, match="failed to converge"):
+            function(x)
+
+
+@pytest.mark.parametrize("dtype", [t.float64, t.complex128])
+def test_the_gradient_through_eigenvectors_is_symmetric(dtype):
+    t.manual_seed(0)
+    x = t.randn(4, 4, dtype=dtype)
+    x = (x + x.mH).requires_grad_()
+    weight = t.randn(4, 4, dtype=t.float64)
+    values, vectors = t.linalg.eigh(x)
+    g, = t.autograd.grad((vectors.abs() * weight).sum() + values.pow(2).sum(), x)
+    assert t.allclose(g, g.mH)
+
+    def loss(x):
+        values, vectors = t.linalg.eigh(x)
+        return (vectors.abs() * weight).sum() + values.pow(2).sum()
+
+    step = t.randn(4, 4, dtype=dtype)
+    step = (step + step.mH) * 1e-6
+    with t.no_grad():
+        change = loss(x + step) - loss(x - step)
+    assert abs(change - 2 * (g.conj() * step).sum().real) < 1e-9

@@ -250,3 +250,43 @@ def test_cdist_gradients():
 def test_numbers_are_no_operands_of_a_layer(input, weight):
     with pytest.raises(RuntimeError, match="both arguments to linear need to be at least 1D"):
         t.nn.functional.linear(t.ones(input), t.ones(weight))
+
+
+def test_products_in_place():
+    x, a, b = t.ones(2, 2, 2), t.full((2, 2, 3), 2.0), t.ones(2, 3, 2)
+    assert x.baddbmm_(a, b, alpha=0.5).tolist() == [[[4, 4], [4, 4]]] * 2
+    assert t.ones(2, 2).addmm_(t.eye(2), t.eye(2)).tolist() == [[2, 1], [1, 2]]
+    assert t.ones(2).addmv_(t.eye(2), t.tensor([1.0, 2.0]), beta=2).tolist() == [3, 4]
+    assert t.addr(t.ones(1, 2), t.ones(1), t.ones(2), out=x[0, :1]).tolist() == [[2, 2]]
+    assert x[0].tolist() == [[2, 2], [4, 4]]
+    assert t.ones(1, 2).addr_(t.ones(1), t.tensor([1.0, 2.0])).tolist() == [[2, 3]]
+
+
+@pytest.mark.parametrize("dtype", [t.float16, t.bfloat16])
+def test_einsum_rounds_16_bit_floats_once(dtype):
+    t.manual_seed(0)
+    a, b = t.randn(9, 200).to(dtype), t.randn(200, 9).to(dtype)
+    assert t.einsum("ij,jk->ik", a, b).equal((a.float() @ b.float()).to(dtype))
+
+
+def test_einsum_wants_one_dtype():
+    with pytest.raises(RuntimeError, match="same dtype"):
+        t.einsum("ij,jk->ik", t.ones(2, 2), t.ones(2, 2, dtype=t.float64))
+
+
+@pytest.mark.parametrize("equation", ["ij,jk,kl->il", "...ij,...jk,...kl->...il", "jk,ij->ik", "ca,bc->ba"])
+def test_sums_of_products_can_be_viewed(equation):
+    sizes = dict(zip("ijklabc", (3, 3, 3, 3, 2, 3, 4)))
+    t.manual_seed(0)
+    operands = [t.randn([sizes[c] for c in term.replace("...", "")]).double()
+                for term in equation.split("->")[0].split(",")]
+    out = t.einsum(equation, *operands)
+    assert out.is_contiguous() and out.view(-1).numel() == out.numel()
+    if len(operands) == 2:
+        assert t.allclose(out, operands[1] @ operands[0])
+
+
+@pytest.mark.parametrize("k", [1, 31, 32, 33, 784])
+def test_N_7_matmul_of_every_inner_size(k):
+    assert (t.ones(3, k) @ t.ones(k, 2)).tolist() == [[k] * 2] * 3
+    assert (t.ones(2, 3, k) @ t.ones(k, 2))[1, 2, 1] == k

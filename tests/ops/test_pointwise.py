@@ -193,3 +193,36 @@ def test_no_warnings():
         x / 0, x // 0.0, x % 0.0, torch.pow(x, x), torch.xlogy(x, x), torch.logaddexp(x, x), torch.hypot(x, x)
         torch.special.ndtri(x), torch.special.zeta(x, x), torch.special.log_ndtr(x), torch.igamma(x, x)
     assert not caught, [str(w.message) for w in caught]
+
+
+def test_infinities_are_replaced_by_what_is_given():
+    x = torch.tensor([float("inf"), -float("inf"), float("nan"), 1.0])
+    assert x.nan_to_num(5.0, 6.0, -7.0).tolist() == [6, -7, 5, 1]
+    limit = torch.finfo(torch.float32).max
+    assert x.nan_to_num().tolist() == [limit, -limit, 0, 1] and x.nan_to_num(neginf=3.0).tolist() == [limit, 3, 0, 1]
+    assert torch.tensor([3]).nan_to_num(1.0).tolist() == [3]
+
+
+vector = torch.tensor([0.5, 1.0, 2.0])
+
+
+def test_the_slope_of_logit_at_its_bounds():
+    x = torch.tensor([0.2, 0.25, 0.5, 0.75, 0.8], requires_grad=True)
+    torch.logit(x, 0.25).sum().backward()
+    np.testing.assert_allclose(x.grad.tolist(), [0, 1 / 0.1875, 4, 1 / 0.1875, 0], rtol=1e-6)
+
+
+def test_equal_looks_at_shapes_and_at_values():
+    assert torch.equal(vector, vector.clone()) and not torch.equal(vector, -vector)
+    assert not torch.equal(torch.ones(2), torch.ones(3)) and not torch.equal(torch.ones(1), torch.ones(3))
+
+
+def test_bounds_of_both_kinds():
+    x = torch.tensor([-1.0, 0.5, 3.0], requires_grad=True)
+    high = torch.tensor(1.0)
+    assert x.clamp(0, high).tolist() == [0, 0.5, 1] == x.clip(torch.tensor(0.0), 1).tolist()
+    x.clamp(0, high).sum().backward()
+    assert x.grad.tolist() == [0, 1, 0]
+    assert torch.arange(3).clamp(0.5, torch.tensor(1)).tolist() == [0.5, 1, 1]
+    with pytest.raises(TypeError, match="both"):
+        x.clamp(0, torch.ones(3))

@@ -208,3 +208,73 @@ def test_half_precision_sums_do_not_saturate():
 def test_errors_say_what_was_expected(call, error, words):
     with pytest.raises(error, match=words):
         call(t.tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]]))
+
+
+def test_the_slope_of_a_variance_at_its_ends():
+    two, one = t.tensor([1.0, 3.0], requires_grad=True), t.tensor([2.0], requires_grad=True)
+    two.var().backward()
+    one.var(correction=1).backward()
+    assert two.grad.tolist() == [-2, 2] and one.grad.isnan().all()
+
+
+def test_density_of_a_histogram_of_two_dimensions():
+    t.manual_seed(0)
+    points = t.rand(200, 2) * t.tensor([1.0, 4.0])
+    hist, (first, second) = t.histogramdd(points, [3, 5], density=True)
+    areas = (first[1:] - first[:-1])[:, None] * (second[1:] - second[:-1])
+    assert hist.shape == (3, 5) and (hist * areas).sum().item() == pytest.approx(1, abs=1e-5)
+    uneven = t.histogramdd(points, (t.tensor([0.0, 0.1, 1.0]), t.tensor([0.0, 3.0, 4.0])), density=True)
+    areas = t.tensor([[0.3, 0.1], [2.7, 0.9]])
+    assert (uneven.hist * areas).sum().item() == pytest.approx(1, abs=1e-5)
+
+
+def test_results_of_several_numbers_are_arrays():
+    x = t.arange(6.0).reshape(2, 3)
+    for found in (t.var_mean(x), t.std_mean(x), t.aminmax(x), t.linalg.slogdet(t.eye(2)),
+                  t.frexp(t.tensor(2.5)), t.tensor([2.0, 1.0]).sort(), t.tensor(3.0).max(0)):
+        for part in found:
+            assert isinstance(part.array, np.ndarray) and (part + 0).shape == part.shape
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.filterwarnings("ignore")
+def test_gradients_without_degrees_of_freedom_have_the_dtype_of_their_leaf(name, dtype):
+    x = t.ones(1, dtype=getattr(t, dtype), requires_grad=True)
+    getattr(x, name)().backward()
+    assert x.grad.dtype is x.dtype and x.grad.isnan().all()
+
+
+def leaf(data):
+    return t.tensor(data, dtype=t.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize("reduce", [lambda x: x.sum(1), lambda x: x.max(1).values, lambda x: x.min(1).values,
+                                    lambda x: x.mean(1) * x.shape[1], lambda x: x.amax(1)])
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3)])
+def test_N_3_reductions_put_their_axis_back(reduce, shape):
+    x = leaf(np.arange(1.0, 1 + np.prod(shape)).reshape(shape))
+    weights = t.tensor([10.0, 100.0], dtype=t.float64)
+    (reduce(x) * weights).sum().backward()
+    assert [row[row != 0].unique().tolist() for row in x.grad] == [[10], [100]]
+
+
+def test_N_6_ties_share_one_gradient():
+    x = leaf([[2.0, 2.0, 1.0]])
+    x.max(1).values.sum().backward()
+    assert x.grad.sum() == 1
+    for whole in (t.max, t.amax, t.amin):
+        y = leaf([2.0, 2.0])
+        whole(y).backward()
+        assert y.grad.tolist() == [0.5, 0.5]
+
+
+def test_N_8_N_9_reductions_read_only_and_see_nan():
+    x = t.tensor([[1.0, float("nan")], [-5.0, 2.0]])
+    before = x.clone()
+    assert x.max().isnan() and x.min().isnan() and x.max(1).values[1] == 2 and x.min(0).values[0] == -5
+    assert t.full((3,), -1.0).max() == -1 and t.full((3,), 2.0).min() == 2, "the start value is not 0"
+    x.sum(), x.sum(0)
+    assert t.equal(x.nan_to_num(), before.nan_to_num())
+    big = t.arange(100_000, dtype=t.float64)
+    assert big.sum() == 100_000 * 99_999 / 2 and big.max() == 99_999

@@ -1,10 +1,10 @@
-"""Which calls are refused for the dtype or the form of their input, by each function of a kind: planted bugs that let
-one of them through went unnoticed.
-"""
+"""Which calls are refused for the dtype or the form of their input, by each function of a kind."""
 
 import pytest
 
 import minitorch as t
+import minitorch.nn.functional as F
+from minitorch import nn
 
 L = t.linalg
 SQUARE = {"eigh": L.eigh, "eigvalsh": L.eigvalsh, "eig": L.eig, "eigvals": L.eigvals, "cholesky": L.cholesky,
@@ -44,3 +44,39 @@ def test_triangles_are_lower_or_upper(f):
 def test_places_of_booleans(f):
     with pytest.raises(RuntimeError, match="not implemented for 'Bool'"):
         f(t.tensor([[True, False]]))
+
+
+def test_functions_of_two_numbers_need_a_tensor():
+    for call in (lambda: t.pow(2.0, 3.0), lambda: t.exp(1.0), lambda: t.maximum(1, 2)):
+        with pytest.raises(TypeError, match="Tensor"):
+            call()
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(RuntimeError, match="bool"):
+        t.trapezoid(t.tensor([True, False]))
+    with pytest.raises(RuntimeError, match="linalg.cond.*square"):
+        t.linalg.cond(t.ones(2, 3), 1)
+    for options in ({"momentum": -1}, {"weight_decay": -1}, {"lr": -1}, {"nesterov": True}):
+        with pytest.raises(ValueError):
+            t.optim.SGD([nn.Parameter(t.ones(1))], **options)
+    layer = nn.utils.parametrizations.orthogonal(nn.Linear(2, 2), use_trivialization=False,
+                                                 orthogonal_map="matrix_exp")
+    with pytest.raises(NotImplementedError, match="use_trivialization=False"):
+        layer.weight = t.eye(2)
+
+
+@pytest.mark.parametrize("f", [F.softmax, F.log_softmax, F.gelu, F.softplus])
+def test_whole_numbers_have_no_softmax(f):
+    with pytest.raises(NotImplementedError, match="not implemented for"):
+        f(t.tensor([1, 2]), *((0,) if f in (F.softmax, F.log_softmax) else ()))
+
+
+def test_N_17_mistakes_of_the_user_are_exceptions():
+    for mistake, words in ((lambda: t.ones(2, 3) + t.ones(2, 4), "size of tensor a .3. must match .* b .4."),
+                           (lambda: t.ones(2, 3) @ t.ones(2, 3), r"cannot be multiplied \(2x3 and 2x3\)"),
+                           (lambda: t.ones(2, 3).reshape(5), "invalid for input of size 6"),
+                           (lambda: t.ones(2).transpose(0, 5), "Dimension out of range"),
+                           (lambda: nn.Linear(3, 2)(t.ones(2, 4)), r"\(2x4 and 3x2\)")):
+        with pytest.raises((RuntimeError, IndexError), match=words):
+            mistake()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
-from minitorch import optim
+from minitorch import nn, optim
 from minitorch.backends.cpu.tuning import tuning
 from minitorch.optim.flat import Elementwise
 from minitorch.optim.optimizer import required
@@ -499,3 +499,58 @@ def test_averaged_model_and_update_bn():
     seen = [mean.module[0](x).detach().array for x, _ in batches]
     assert np.allclose(mean.module[1].running_mean.array, np.mean([x.mean(0) for x in seen], 0), atol=1e-5)
     assert mean.module[1].momentum == model[1].momentum and mean.training
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW"])
+def test_betas_are_numbers_or_tensors(name):
+    with pytest.raises(ValueError, match="betas must be either both floats or both Tensors"):
+        getattr(mt.optim, name)([nn.Parameter(mt.ones(1))], betas=(mt.tensor(0.9), 0.999))
+
+
+def test_radam_is_rectified_from_its_sixth_step_on():
+    p, lr, beta = nn.Parameter(mt.zeros(1, dtype=mt.float64)), 0.1, 0.999
+    o, limit = optim.RAdam([p], lr=lr, eps=0.0), 2 / (1 - beta) - 1
+    for step in range(1, 9):
+        before, p.grad = p.item(), mt.ones(1, dtype=mt.float64)
+        o.step()
+        rho = limit - 2 * step * beta ** step / (1 - beta ** step)
+        rectified = ((rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho)) ** 0.5 if rho > 5 else 1
+        assert before - p.item() == pytest.approx(lr * rectified, rel=1e-9)
+    assert rho > 6
+
+
+@pytest.mark.parametrize("make", [lambda p: optim.SGD(p, 0.1, 0.9), lambda p: optim.Adagrad(p, 0.1),
+                                  lambda p: optim.AdamW(p, 0.1), lambda p: optim.RMSprop(p, 0.1)])
+def test_complex_parameters_move_as_pairs_of_numbers(make):
+    whole = nn.Parameter(mt.tensor([1 + 2j, -0.5 + 1j]))
+    pairs = nn.Parameter(mt.view_as_real(whole.detach()).clone())
+    for k in range(1, 4):
+        whole.grad = mt.tensor([0.3 * k - 1j, 0.2 + 0.1j * k])
+        pairs.grad = mt.view_as_real(whole.grad).clone()
+        if k == 1:
+            steps = make([whole]), make([pairs])
+        for o in steps:
+            o.step()
+    np.testing.assert_allclose(mt.view_as_real(whole.detach()).numpy(), pairs.detach().numpy(), rtol=1e-6)
+
+
+def test_parameters_that_are_listed_twice_move_twice():
+    p, q = nn.Parameter(mt.ones(2)), nn.Parameter(mt.ones(2))
+    with pytest.warns(UserWarning, match="duplicate"):
+        twice = optim.SGD([p, p], 0.1)
+    once = optim.SGD([q], 0.2)
+    p.grad, q.grad = mt.ones(2), mt.ones(2)
+    twice.step()
+    once.step()
+    np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-6)
+
+
+nan, inf = float("nan"), float("inf")
+
+
+def test_a_gradient_that_is_nan_moves_nothing_in_rprop():
+    p = mt.ones(3, requires_grad=True)
+    optimizer = mt.optim.Rprop([p], lr=0.1)
+    p.grad = mt.tensor([nan, 1.0, -1.0])
+    optimizer.step()
+    assert p.tolist() == pytest.approx([1.0, 0.9, 1.1])

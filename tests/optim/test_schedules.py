@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 import minitorch as mt
-from minitorch import optim
+from minitorch import nn, optim
 from minitorch.optim import lr_scheduler as lrs
 from minitorch.optim.swa_utils import SWALR
 
@@ -206,3 +206,47 @@ def test_epoch_argument_and_direct_get_lr():
     assert schedule.get_last_lr() == pytest.approx([0.1**4])
     with pytest.warns(UserWarning, match="get_last_lr"):
         schedule.get_lr()
+
+
+def test_cyclic_rates_do_not_decay_unless_asked():
+    optimizer = mt.optim.SGD([nn.Parameter(mt.ones(1))], lr=0.1, momentum=0.9)
+    schedule = mt.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.2, 2, mode="exp_range")
+    seen = []
+    for _ in range(8):
+        optimizer.step()
+        schedule.step()
+        seen.append(round(schedule.get_last_lr()[0], 6))
+    assert seen == [0.15, 0.2, 0.15, 0.1] * 2
+
+
+def plain_optimizer():
+    return optim.SGD([nn.Parameter(mt.ones(1))], lr=0.5)
+
+
+@pytest.mark.parametrize("mult", [2, 3])
+def test_a_jump_to_an_epoch_is_all_steps_to_it(mult):
+    steps = optim.lr_scheduler.CosineAnnealingWarmRestarts(plain_optimizer(), 2, mult)
+    for epoch in range(1, 90):
+        steps.step()
+        jump = optim.lr_scheduler.CosineAnnealingWarmRestarts(plain_optimizer(), 2, mult)
+        jump.step(epoch)
+        assert jump.get_last_lr() == pytest.approx(steps.get_last_lr(), abs=1e-12)
+        assert (jump.T_i, jump.T_cur) == (steps.T_i, pytest.approx(steps.T_cur))
+
+
+SCHEDULES = {"MultiStepLR": ([2],), "StepLR": (2,), "ExponentialLR": (0.9,), "ConstantLR": (), "LinearLR": (),
+             "CosineAnnealingLR": (5,), "PolynomialLR": (), "LambdaLR": (lambda e: 0.9,),
+             "MultiplicativeLR": (lambda e: 0.9,), "OneCycleLR": (0.1, 9), "CyclicLR": (0.1, 0.2),
+             "CosineAnnealingWarmRestarts": (2,)}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_get_lr_is_not_for_users(name):
+    made = optim.SGD([nn.Parameter(mt.ones(1))], lr=0.5, momentum=0.5)
+    schedule = getattr(optim.lr_scheduler, name)(made, *SCHEDULES[name])
+    with pytest.warns(UserWarning, match="get_last_lr"):
+        schedule.get_lr()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made.step()
+        schedule.step()

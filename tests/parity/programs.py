@@ -1,6 +1,6 @@
 """Random programs of several calls, run by PyTorch and by minitorch, compared after every line.
 
-    python tests/parity/programs.py --programs 5000 --seed 1
+    python -m tests.parity.programs --programs 5000 --seed 1
 
 A program is text: lines about tensors ``t0, t1, ...`` in which ``torch`` is either library. Each line is drawn, run by
 PyTorch, and kept if it works (and sometimes if it does not: then both must raise). Databases of single calls cannot

@@ -1,4 +1,4 @@
-"""Public programs beside PyTorch: ``python tests/parity/public.py LIST [--only PATTERN] [--json FILE]``.
+"""Public programs beside PyTorch: ``python -m tests.parity.public LIST [--only PATTERN] [--json FILE]``.
 
 LIST is a JSON file, such as `public.json`: ``{"folder": ..., "paths": [...], "torch": [...], "programs": {name:
 {"script": ...}}}``, with folders to import from and those for PyTorch alone. `public_prelude.py` runs before each

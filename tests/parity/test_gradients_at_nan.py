@@ -1,4 +1,4 @@
-"""Gradients at NaN: PyTorch in the cases of tests/test_gradients_at_nan.py, but for those that differ by place."""
+"""Gradients at NaN: PyTorch in the cases of autograd/test_gradients_at_nan.py, but for those that differ by place."""
 
 import numpy as np
 import pytest

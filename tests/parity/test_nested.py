@@ -1,7 +1,7 @@
 """Nested and masked tensors beside PyTorch's: values, shapes, offsets, gradients, texts and classes of errors.
 
 Where PyTorch's own gradients of nested tensors fail or are wrong (softmax along the ragged dimension), only values are
-compared; `tests/test_nested.py` compares these with the elements.
+compared; `tests/nested/test_nested.py` compares these with the elements.
 """
 
 import warnings

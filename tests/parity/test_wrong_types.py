@@ -16,7 +16,7 @@ def test_what_is_stored_is_so():
         wrong = [f"{call}: {letter}" for function, entry in everywhere.STORED.items() if entry
                  for call, letter in wrong_types.calls(function, entry)
                  if wrong_types.letter(wrong_types.error(call, torch)) != letter]
-    assert not wrong, "run tests/wrong_types.py: " + "\n".join(wrong)
+    assert not wrong, "run tests/explain/wrong_types.py: " + "\n".join(wrong)
 
 
 def test_functions_that_are_not_stored():

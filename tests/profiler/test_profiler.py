@@ -234,3 +234,55 @@ def test_picture_and_html():
     assert "tanh" in repr(prof)
     check(profile().timeline())
     assert ProfilerActivity.CPU in supported_activities()
+
+
+def test_profiles_are_handed_over_when_ready():
+    seen = []
+    schedule = torch.profiler.schedule(wait=1, warmup=1, active=1, repeat=1)
+    with torch.profiler.profile(schedule=schedule, on_trace_ready=lambda profile: seen.append(profile)) as profile:
+        for _ in range(4):
+            torch.ones(2) + 1
+            profile.step()
+    assert seen == [profile]
+    with torch.profiler.profile(on_trace_ready=lambda profile: seen.append("end")):
+        torch.ones(2) + 1
+    assert seen[1:] == ["end"]
+
+
+def test_the_profile_at_its_old_place():
+    with torch.autograd.profiler.profile(record_shapes=True) as found:
+        torch.ones(3).exp()
+    assert "exp" in [e.name for e in found.function_events] and found.self_cpu_time_total > 0
+    assert found.total_average().count == len(found.events()) and "exp" in str(found)
+    assert "exp" in found.table(sort_by="self_cpu_time_total", row_limit=2)
+    with torch.autograd.profiler.profile(enabled=False) as found:
+        torch.ones(3).exp()
+    assert found is None
+
+
+def test_a_ready_trace_has_the_number_of_the_step_that_begins():
+    seen = []
+    plan = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=2)
+    with torch.profiler.profile(schedule=plan, on_trace_ready=lambda p: seen.append(p.step_num)) as found:
+        for _ in range(9):
+            found.step()
+    assert seen == [4, 8]                                  # PyTorch's numbers
+
+
+def test_profile_and_summary_at_the_same_time():
+    net = nn.Linear(3, 2)
+    with profile() as prof:
+        found = nn.summary(net, torch.ones(4, 3))
+    assert found.flops == 2 * 4 * 3 * 2 and "linear" in {e.name for e in prof.events()}
+
+
+def test_anomaly_mode_within_a_profile():
+    x = torch.zeros(1, requires_grad=True)
+    with profile() as prof, torch.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="nan values"):
+        (x.sqrt() * 0).backward()
+    assert "SqrtBackward0" in {e.name for e in prof.events()} and graph.node_hooks is None
+    with torch.autograd.set_detect_anomaly(True):
+        with torch.autograd.set_detect_anomaly(False):
+            assert graph.node_hooks is None
+        assert len(graph.node_hooks) == 1
+    assert graph.node_hooks is None

@@ -1,6 +1,6 @@
 """Small models in the published form, with weights drawn by name, for tests of examples/gpt2.py and examples/llama.py.
 
-    python tests/language_cases.py      # records what transformers computes under PyTorch
+    python -m tests.programs.language_cases      # records what transformers computes under PyTorch
 """
 
 import json

@@ -2,7 +2,7 @@
 
 A subject is a module here with ``CASES``, {name: function of a library, ``T``}; results are plain data or tensors.
 ``test_recorded.py`` runs them on this library, ``parity/test_recorded.py`` on PyTorch: the data must still be its own.
-``python tests/recorded/record.py`` writes the data anew, where PyTorch is installed.
+``python -m tests.recorded.record`` writes the data anew, where PyTorch is installed.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""The sparse samples of PyTorch's own list of ops beside ours: ``python tests/sparse_samples.py [NAMES]``.
+"""The sparse samples of PyTorch's own list of ops beside ours: ``python -m tests.sparse.sparse_samples [NAMES]``.
 
 Values, layouts and gradients of all ops that PyTorch computes on COO, CSR and CSC tensors, up to 40 samples each.
 Batches of compressed matrices and blocks, which are not here, are counted. Loading PyTorch's list alone takes ten

@@ -428,3 +428,10 @@ def test_check_invariants_is_a_state():
         with checks(enable=False):
             assert not checks.is_enabled()
     assert not checks.is_enabled() and checks()(lambda: checks.is_enabled())()
+
+
+def test_a_sparse_tensor_of_one_element_is_a_number():
+    x = torch.tensor([2.5]).to_sparse()
+    assert bool(x) and float(x) == 2.5 and int(x) == 2 and x.item() == 2.5 and not bool(torch.zeros(1).to_sparse())
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        bool(torch.ones(2).to_sparse())

@@ -1,6 +1,6 @@
 """Write `tests/data/pytorch_names.txt` anew with the PyTorch that is installed: all of its public names.
 
-    python tests/record_names.py
+    python -m tests.structure.record_names
 
 A line for each module whose path has no underscore at a beginning, and for each public class of the most used modules:
 its path, then its names: those of ``__all__``, or, where there is none, what is defined there; of a class those that

@@ -1,6 +1,6 @@
 """Every public name of PyTorch 2.13 is here, or `docs/differences_from_pytorch.md` lists it as absent.
 
-The names are those of `tests/data/pytorch_names.txt` (`tests/record_names.py`). The page's tables have patterns of
+The names are those of `tests/data/pytorch_names.txt` (`record_names.py`). The page's tables have patterns of
 absent names, as `fnmatch` takes them, with their reasons.
 """
 

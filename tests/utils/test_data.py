@@ -2,8 +2,6 @@
 
 import collections
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -452,16 +450,30 @@ def test_pin_memory_without_an_accelerator_warns():
         assert lists(DataLoader(Squares(2), batch_size=2, pin_memory=True)) == [[0, 1]]
 
 
-def test_importing_data_starts_nothing():
-    code = (
-        "import sys, minitorch.utils.data, minitorch.datasets, minitorch.transforms, threading\n"
-        "slow = {'multiprocessing', 'urllib.request', 'PIL', 'gzip', 'tarfile', 'tqdm'} & set(sys.modules)\n"
-        "assert not slow, slow\n"
-        "assert threading.active_count() == 1"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_a_sampler_without_end_begins_at_once():
     sampler = minitorch.utils.data.RandomSampler(range(10), replacement=True, num_samples=10**10)
     assert len(sampler) == 10**10 and next(iter(sampler)) in range(10)
+
+
+def test_a_distributed_sampler_needs_both_numbers():
+    sampler = minitorch.utils.data.distributed.DistributedSampler
+    for options in ({}, {"rank": 0}, {"num_replicas": 2}):
+        with pytest.raises(RuntimeError, match="num_replicas= and rank="):
+            sampler(range(4), **options)
+    assert list(sampler(range(4), num_replicas=2, rank=1, shuffle=False)) == [1, 3]
+
+
+def test_collate_functions_at_their_private_place():
+    from minitorch.utils.data import _utils
+    from minitorch.utils.data._utils.collate import collate_tensor_fn, default_collate
+    assert default_collate is minitorch.utils.data.default_collate and _utils.collate.default_collate is default_collate
+    assert collate_tensor_fn([minitorch.ones(2), minitorch.zeros(2)]).shape == (2, 2)
+
+
+def test_N_23_the_loader_shuffles_drops_and_counts():
+    data = TensorDataset(minitorch.arange(10))
+    loader = DataLoader(data, batch_size=4)
+    assert len(loader) == len(list(loader)) == 3 and loader.batch_size == 4
+    assert len(DataLoader(data, batch_size=4, drop_last=True)) == 2
+    shuffled = minitorch.cat([x for x, in DataLoader(data, batch_size=4, shuffle=True)])
+    assert sorted(shuffled.tolist()) == list(range(10))

@@ -162,7 +162,7 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
 # ---- Cholesky ----------------------------------------------------------------------------------------------
 @op(complex="conjugate", name="cholesky", namespace=None, node_name="LinalgCholeskyExBackward0",
     input=lambda F, g, out: cholesky_slope(F, g, out),
-    sample=lambda d: ([d.array((2, 1, 1), 0.5, 2.0)], dict(name="")))   # larger ones: tests/test_linalg.py
+    sample=lambda d: ([d.array((2, 1, 1), 0.5, 2.0)], dict(name="")))   # larger ones: tests/ops/test_linalg.py
 def _cholesky(F, input, *, name):
     """The lower triangular L with ``L @ L.mH == A``; reads the lower triangle of A, which must be positive definite."""
     check(name, input, square=True)
@@ -441,7 +441,7 @@ def svdvals(A, *, driver=None):
 # ---- eigenvalues of symmetric matrices ---------------------------------------------------------------------
 @op(complex="conjugate", name="eigh", namespace=None, node_name="LinalgEighBackward0", outputs=(True, True),
     joint=lambda F, g, needs, out: (eigh_slope(F, g, out),),
-    sample=lambda d: ([d.array((2, 1, 1))], dict(lower="L")))   # larger ones: tests/test_linalg.py
+    sample=lambda d: ([d.array((2, 1, 1))], dict(lower="L")))   # larger ones: tests/ops/test_linalg.py
 def _eigh(F, input, *, lower):
     """Eigenvalues, ascending, and eigenvectors, as columns."""
     return tuple(F.xp.linalg.eigh(input, lower))
@@ -495,7 +495,7 @@ def eigvalsh(A, UPLO="L"):
 # ---- eigenvalues of any matrix: complex --------------------------------------------------------------------
 @op(name="eig", namespace=None, node_name="LinalgEigBackward0", outputs=(True, True), complex="conjugate",
     joint=lambda F, g, needs, out, input_dtype: (F.to(eig_slope(F, g, out), dtype=input_dtype),),
-    sample=lambda d: ([d.array((2, 1, 1))], {}))           # larger ones: tests/test_complex.py
+    sample=lambda d: ([d.array((2, 1, 1))], {}))           # larger ones: tests/autograd/test_complex.py
 def _eig(F, input):
     """Eigenvalues and eigenvectors of length 1, as columns."""
     values, vectors = F.xp.linalg.eig(input)

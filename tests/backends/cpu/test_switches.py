@@ -92,3 +92,7 @@ def test_switches_that_are_layers():
         minitorch.erf(x)                                   # beneath the layers that were there before
     assert kernels[0] == "erf"
     assert cpu.erf == cpu.find("erf")
+
+
+def test_switches_of_other_libraries_have_their_names():
+    assert minitorch.backends.mkldnn.__name__ == "minitorch.backends.mkldnn" and minitorch.backends.mkldnn.__doc__

@@ -1,5 +1,6 @@
 """Work shared among threads: the same numbers, errors that come through, and a number of threads that can be set."""
 
+import os
 import sys
 import threading
 
@@ -89,3 +90,16 @@ def test_threads_that_share_a_batch_norm_count_every_batch():
         sys.setswitchinterval(before)
     assert norm.num_batches_tracked.item() == 800
     assert norm.num_batches_tracked._version >= 1
+
+
+def test_one_thread_is_enough():
+    from minitorch.settings import blas
+    before = minitorch.get_num_threads()
+    try:
+        for n in (2, 1) if (os.cpu_count() or 1) > 1 else (1,):
+            minitorch.set_num_threads(n)
+            assert minitorch.get_num_threads() == n and (blas() is None or blas()[1]() == n)
+        with pytest.raises(RuntimeError, match="positive integer"):
+            minitorch.set_num_threads(0)
+    finally:
+        minitorch.set_num_threads(before)

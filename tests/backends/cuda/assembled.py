@@ -1,4 +1,6 @@
-"""Assembles CUDA kernels as for a GPU: ``python tests/assembled.py [--arch 80,90,100] [--only REGEX]``.
+"""Assembles CUDA kernels as for a GPU.
+
+    python -m tests.backends.cuda.assembled [--arch 80,90,100] [--only REGEX]
 
 The simulator runs PTX and never asks the assembler, which knows more rules. Here ptxas takes what the tests of the op
 table, the rows of the GPU programme and its training steps launch, all specialisations of it, and the simulator's
@@ -60,7 +62,8 @@ def conformance_codes():
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python tests/assembled.py", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m tests.backends.cuda.assembled",
+                                     description=__doc__.splitlines()[0])
     parser.add_argument("--arch", default="80,90,100")
     parser.add_argument("--only", default="", help="kernels whose name has this regular expression")
     args = parser.parse_args()

@@ -1,5 +1,6 @@
-"""Shapes at which planted bugs showed that no other test of the kernels noticed: one element short of a block, views
-narrower than their rows, more keys than one round of blocks sorts, more outputs than one tile, sizes past 2**16."""
+"""Shapes at the edges of kernels: one element short of a block, views narrower than their
+rows, more keys than one round of blocks sorts, more outputs than one tile, sizes past 2**16.
+"""
 
 import numpy as np
 import pytest

@@ -197,13 +197,6 @@ def test_training_never_calls_the_library(kind, monkeypatch):
     assert called == []
 
 
-@pytest.mark.skipif(DEVICE != "sim", reason="the demo beside the CPU is for the simulator")
-def test_the_demo_agrees_with_the_cpu(capsys):
-    from minitorch.cli.demo import main
-    assert main(["--device", "sim", "--steps", "2", "--batch-size", "3"]) == 0
-    assert "the two agree" in capsys.readouterr().out
-
-
 def test_what_goes_through_the_host_is_in_numpy():
     for path in library.THROUGH_HOST:
         assert callable(library.find(np, path))

@@ -1,4 +1,6 @@
-"""The tests of native kernels under AddressSanitizer and UBSan: ``python tests/native_sanitized.py [pytest options]``.
+"""The tests of native kernels under AddressSanitizer and UBSan.
+
+    python -m tests.backends.native.sanitized [pytest options]
 
 First a planted fault, one element written past the end of an array, must be noticed. Linux with gcc only.
 """
@@ -36,7 +38,7 @@ def main():
         if "in bounds" not in planted.stdout or "AddressSanitizer" not in planted.stderr:
             sys.exit(f"the planted fault was not noticed:\n{planted.stdout}{planted.stderr}")
         print("the planted fault was noticed")
-        tests = ["tests/test_native_kernels.py", "tests/test_native_convolution.py"]
+        tests = ["tests/backends/native/test_kernels.py", "tests/backends/native/test_convolution.py"]
         options = ["-n", "0", "-q", "-x", "--capture=sys", *sys.argv[1:]]      # what sanitizers say is not captured
         sys.exit(subprocess.run([sys.executable, "-m", "pytest", *tests, *options], env=environment,
                                 cwd=ROOT).returncode)

@@ -127,7 +127,7 @@ def test_one_large_or_missing_number_stays_in_its_windows(where, value, called):
 
 @pytest.mark.parametrize("spike", [1, 30, 150])
 def test_the_error_of_tiles_is_bounded(spike):
-    """As that of NumPy's methods: see test_convolution_methods.py."""
+    """As that of NumPy's methods: see cpu/test_convolution_methods.py."""
     for seed in range(2):
         x, w, g, arguments = drawn("winograd", seed)
         x[0, 0, 9, 9] *= spike

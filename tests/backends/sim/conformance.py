@@ -223,8 +223,6 @@ def flushed(x):
 
 
 # ---- making cases --------------------------------------------------------------------------------------------------
-
-
 def elementwise(name, signature, expression, reference, kind="all", ulps=0, atol=0):
     """``out[i] = expression`` of a[i], b[i], c[i], of a signature like "f32 f32 -> f32"; kind: one for all or each."""
     types, out = signature.split("->")

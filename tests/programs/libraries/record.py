@@ -1,6 +1,8 @@
-"""Writes what PyTorch prints for the programs beside this file: ``python tests/libraries/record.py [NAME ...]``.
+"""Writes what PyTorch prints for the programs beside this file.
 
-Needs PyTorch and the libraries. tests/test_libraries.py compares what minitorch prints with it.
+    python -m tests.programs.libraries.record [NAME ...]
+
+Needs PyTorch and the libraries. tests/programs/test_libraries.py compares what minitorch prints with it.
 """
 
 import os

@@ -2,7 +2,8 @@
 
 Fourier transforms mix all numbers of an image, Winograd's those of a tile in all channels: rounding errors are in
 proportion to the largest of them, where those of the plain sum are to the numbers that a result depends on. Measured
-(tests/test_convolution_methods.py checks it), each result of both methods is off by at most
+(tests/backends/cpu/test_convolution_methods.py checks it),
+each result of both methods is off by at most
 
     4 u max|x| sum|w|        u = 2^-24 (float32), max|x| of the image, sum|w| of the result's weights
 

@@ -15,7 +15,8 @@ __all__ = ["HOT", "Namespace", "OURS"]
 
 OURS: dict = {}                                            # name -> function(F, ...) that launches kernels of ours
 
-# Hot functions, which must never fall back to the library: tests/test_cuda_training.py sees to it.
+# Hot functions, which must never fall back to the library: tests/backends/cuda/test_training.py
+# sees to it.
 HOT = ("abs", "absolute", "add", "all", "any", "arange", "argmax", "argmin", "array", "asarray", "ascontiguousarray",
        "astype", "clip", "concatenate", "copy", "copysign", "copyto", "cos", "count_nonzero", "divide", "dot", "empty",
        "empty_like", "equal", "exp", "exp2", "expm1", "eye", "floor", "floor_divide", "full", "full_like", "greater",

@@ -1,4 +1,4 @@
-"""More statements for random programs, those of `compiled_programs.py` over again: what users write besides.
+"""Statements as users write them, for random programs: as many as `compiled_programs.py` has itself.
 
 The searches draw them too; samples in the test suite are made of the first ones only, so that they stay what they are,
 and each of these is tried once by a test. A statement is given the world of a program, two values and a number.
