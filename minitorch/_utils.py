@@ -3,15 +3,15 @@
 import importlib
 from functools import reduce
 
-from .. import cuda
-from ..core.device import device as _device
-from ..ops.shapes.join import cat
-from ..serialization.tensors import rebuild_parameter as _rebuild_parameter
-from ..serialization.tensors import rebuild_parameter_with_state as _rebuild_parameter_with_state
-from ..serialization.tensors import rebuild_tensor as _rebuild_tensor
-from ..serialization.tensors import rebuild_tensor_v2 as _rebuild_tensor_v2
-from ..serialization.tensors import rebuild_tensor_v3 as _rebuild_tensor_v3
-from ..utils.data.worker import ExceptionWrapper
+from . import cuda
+from .core.device import device as _device
+from .ops.shapes.join import cat
+from .serialization.tensors import rebuild_parameter as _rebuild_parameter
+from .serialization.tensors import rebuild_parameter_with_state as _rebuild_parameter_with_state
+from .serialization.tensors import rebuild_tensor as _rebuild_tensor
+from .serialization.tensors import rebuild_tensor_v2 as _rebuild_tensor_v2
+from .serialization.tensors import rebuild_tensor_v3 as _rebuild_tensor_v3
+from .utils.data.worker import ExceptionWrapper
 
 __all__ = ["ExceptionWrapper", "_element_size", "_flatten_dense_tensors", "_get_all_device_indices",
            "_get_available_device_type", "_get_device_index", "_import_dotted_name", "_rebuild_parameter",

@@ -67,3 +67,6 @@ class TorchVersion(str):
 
     def __ge__(self, other):
         return self._compared(other, lambda a, b: a >= b)
+
+
+__version__ = TorchVersion("2.13.0+minitorch")             # of PyTorch, whose names and behaviour these are
