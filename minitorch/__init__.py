@@ -12,6 +12,7 @@ that not every program needs are imported when first asked for. `docs/architectu
 
 import importlib
 import os as _os
+import sys as _sys
 import warnings
 
 # Division by zero, overflow and the like give inf and NaN, silently, as in PyTorch; NumPy warns of them, and the
@@ -148,12 +149,14 @@ late.places.update(
 )
 
 # Parts that are imported when first asked for, and names that live in them.
-PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "special",
-         "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
-         "storage", "__config__", "overrides", "signal", "distributed", "distributions", "multiprocessing", "compiler",
-         "jit", "hub", "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps",
-         "mtia", "ao", "quantization", "fx", "nested", "masked", "sparse", "array_api", "quasirandom")
-_PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo", "_subclasses")    # names that programs use
+PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz",
+         "special", "fft", "linalg", "return_types", "cuda", "accelerator", "func", "profiler", "memory",
+         "formula", "overrides", "signal", "distributed", "distributions", "multiprocessing", "compiler",
+         "jit", "hub", "futures", "library", "torch_version", "ao", "fx", "nested", "masked", "sparse",
+         "array_api", "quasirandom")
+# Namespaces that exist so that programs can import them: rows of the table in `compat`.
+_ROWS = ("__config__", "_C", "_VF", "_dynamo", "_jit_internal", "_subclasses", "_tensor", "cpu", "functional",
+         "mps", "mtia", "onnx", "quantization", "storage", "types", "version", "xpu")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
              "Event": "cuda", "Stream": "cuda",
@@ -171,7 +174,7 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
                              "autograd.anomaly"),
              **dict.fromkeys(("Future", "fork", "wait", "ScriptModule", "CompilationUnit", "ScriptFunction",
                               "TensorType"), "jit"),
-             **dict.fromkeys(("DisableTorchFunction", "DisableTorchFunctionSubclass"), "_C"),
+             **dict.fromkeys(("DisableTorchFunction", "DisableTorchFunctionSubclass"), "autograd.dispatch"),
              **dict.fromkeys(("sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
                              "sparse_csr_tensor"), "sparse.creation"),
              **dict.fromkeys(("sparse_coo", "sparse_csc", "sparse_csr"), "sparse.layouts"),
@@ -182,6 +185,18 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
                               "sym_sum"), "sym")}
 
 
+class _Namespaces:
+    """Finds the rows of `compat`. It stands first: a folder that an older version left would hide one."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.startswith("minitorch.") and name.split(".")[1] in _ROWS:
+            return importlib.import_module("minitorch.compat").find_spec(name)
+
+
+_sys.meta_path.insert(0, _Namespaces)
+
+
 def __getattr__(name):
     if name in ELSEWHERE:
         found = getattr(importlib.import_module(f"minitorch.{ELSEWHERE[name]}"), name)
@@ -189,7 +204,7 @@ def __getattr__(name):
         found = importlib.import_module("minitorch.printing")
     elif name.startswith("_foreach_"):
         found = getattr(importlib.import_module("minitorch.optim.foreach"), name)
-    elif name in PARTS or name in _PRIVATE:
+    elif name in PARTS or name in _ROWS or name == "_utils":
         found = importlib.import_module(f"minitorch.{name}")
     else:
         text = importlib.import_module("minitorch.explain.names").NoAttribute       # Python itself looks at 750 names
@@ -199,4 +214,5 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *PARTS, *ELSEWHERE})
+    rows = {name for name in _ROWS if not name.startswith("_")}
+    return sorted({*globals(), *PARTS, *ELSEWHERE, *rows, "__config__"})

@@ -25,8 +25,8 @@ from .core.storage import layout as _layout
 from .core.storage import memory_format as _memory_format
 from .random.generator import Generator as _Generator
 from .jit import CompilationUnit as CompilationUnit
-from ._C import DisableTorchFunction as DisableTorchFunction
-from ._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from .autograd.dispatch import DisableTorchFunction as DisableTorchFunction
+from .autograd.dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .cuda import Event as Event
 from .jit import Future as Future
 from .random.generator import Generator as Generator

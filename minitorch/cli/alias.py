@@ -72,6 +72,14 @@ def twin(name):
     return ("minitorch." + rest if rest else "minitorch") if head == "torch" else None
 
 
+def is_there(name):
+    """True if there is a module of that name, whether it is a file or a row of `minitorch.compat`."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:                            # the name before the last dot is not a package
+        return False
+
+
 class Installed(importlib.metadata.Distribution):
     """The distribution ``torch`` as `importlib.metadata` sees it: the version, and no files."""
 
@@ -97,7 +105,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 raise ModuleNotFoundError(f"{name} has no counterpart in minitorch: there are torchvision.datasets, "
                                           f".io, .models, .ops, .transforms and .utils", name=name)
             return None
-        if importlib.util.find_spec(real) is None:
+        if not is_there(real):
             raise ModuleNotFoundError(f"minitorch has no module {real!r}, which stands for {name!r}: see "
                                       f"docs/differences_from_pytorch.md", name=name)
         return importlib.machinery.ModuleSpec(name, self, is_package=True)

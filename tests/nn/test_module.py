@@ -252,9 +252,8 @@ def test_module_list_insert_counts_from_either_end():
 
 
 def test_modules_is_where_pytorch_keeps_its_files():
-    from minitorch.nn.modules.batchnorm import _BatchNorm
-
     from minitorch.nn.modules import Linear
+    from minitorch.nn.modules.batchnorm import _BatchNorm
     from minitorch.nn.modules.utils import _pair
     assert Linear is nn.Linear and issubclass(nn.BatchNorm2d, _BatchNorm) and _pair(3) == (3, 3)
 

@@ -6,6 +6,7 @@ the root names.
 """
 
 import ast
+import importlib.util
 import re
 from collections import defaultdict
 from functools import cache
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import minitorch
+from minitorch.compat import TABLE, Place
 from minitorch.core.registry import late
 
 PACKAGE = Path(minitorch.__file__).parent
@@ -47,18 +49,17 @@ ARROWS = {
     "sparse": "core autograd host nn ops optim printing",  # tensors of indices and values; steps of optimisers on them
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
-    "settings": "core backends", "__config__": "settings", "storage": "ops",
-    "formula": "core", "theme": "", "printing": "core theme", "special": "core", "fft": "core", "onnx": "",
+    "settings": "core backends",
+    "formula": "core", "theme": "", "printing": "core theme", "special": "core", "fft": "core",
     "signal": "core",                                      # windows
-    "overrides": "core autograd", "_C": "autograd core nn random",   # PyTorch's names for what autograd.dispatch does
+    "overrides": "core autograd",
     # -- names of PyTorch's that programs import: what is absent here answers as PyTorch does without it
-    "futures": "", "jit": "futures nn", "_jit_internal": "futures jit", "sym": "core", "types": "core ops",
-    "functional": "core", "_VF": "core", "_tensor": "core", "_utils": "core cuda ops serialization utils",
-    "torch_version": "", "version": "torch_version", "cpu": "amp", "xpu": "", "mps": "xpu", "mtia": "xpu",
-    "ao": "nn", "quantization": "ao", "_subclasses": "core", "hub": "datasets serialization", "_dynamo": "compiler",
+    "compat": "autograd core ops settings",                # one table; it names the places of the rest
+    "futures": "", "jit": "futures nn", "sym": "core", "_utils": "core cuda ops serialization utils",
+    "torch_version": "", "ao": "nn", "hub": "datasets serialization",
     "library": "amp autograd compiler core nn ops pytree sparse testing",       # operators of the user's own
     "linalg": "core ops", "func": "core ops autograd backends pytree",
-    "cuda": "core amp backends ops random", "accelerator": "core cpu cuda",
+    "cuda": "core amp backends ops random", "accelerator": "core cuda minitorch",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn",
     "array_api": "minitorch",                              # the standard's names, by public functions
     "nested": "core autograd host pytree sym utils",       # batches of tensors that differ in size
@@ -83,7 +84,6 @@ EXCEPTIONS = {                                             # single modules that
     ("minitorch.viz.contact_sheet", "minitorch.profiler.profile"): "a program that nobody imports",
 }
 INNER = {                                                  # imports within functions, and why they wait
-    "minitorch._C": "subclasses of Tensor need no layers",
     "minitorch.__main__": "one command needs only its own modules",
     "minitorch.cli.demo": "--help answers at once",
     "minitorch.check.nb12": "needs CuPy and a compiler, which may be missing",
@@ -199,7 +199,8 @@ def test_names_come_from_the_module_that_defines_them():
 
 
 def test_no_module_is_imported_by_its_name_as_a_string():
-    may = {"minitorch", "minitorch.backends", "minitorch.backends.cuda.runtime.machine",   # the kernels' loader
+    may = {"minitorch", "minitorch.compat", "minitorch.backends",
+           "minitorch.backends.cuda.runtime.machine",      # the kernels' loader
            "minitorch.serialization.loading"}              # names in old files
     found = {name for name in MODULES if re.search(r"""import_module\(\s*f?["']minitorch\.|["']minitorch\.[\w.]+:\w""",
                                                    MODULES[name].read_text(encoding="utf-8"))}
@@ -209,6 +210,25 @@ def test_no_module_is_imported_by_its_name_as_a_string():
 @pytest.mark.parametrize("name", sorted(late.places))
 def test_late_functions_are_there(name):
     assert callable(late.find(late.places[name]))
+
+
+def test_the_root_lists_the_rows_of_the_table():
+    assert set(minitorch._ROWS) == {name.partition(".")[0] for name in TABLE}
+
+
+@pytest.mark.parametrize("namespace", TABLE)
+def test_namespaces_of_the_table_are_modules_with_all_their_names(namespace):
+    module = importlib.import_module(f"minitorch.{namespace}")
+    assert importlib.util.find_spec(f"minitorch.{namespace}") is module.__spec__
+    assert f"minitorch.{namespace}" not in MODULES, "a file hides a row"
+    row = {name: value for name, value in TABLE[namespace].items() if name not in ("__doc__", "__all__")}
+    assert set(row) <= {*dir(module), "__getattr__"} and set(module.__all__) <= set(row)
+    for name, value in row.items():
+        assert getattr(module, name) is (value.find() if isinstance(value, Place) else value)
+    with pytest.raises(AttributeError, match=f"minitorch.{namespace}' has no attribute 'nonesuch'"):
+        _ = module.nonesuch
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(f"minitorch.{namespace}.nonesuch")
 
 
 def test_definitions_know_no_arrays_of_one_library():
