@@ -3,9 +3,8 @@
 import importlib
 from functools import reduce
 
-from . import cuda
-from .core.device import device as _device
-from .ops.shapes.join import cat
+from . import cat, cuda
+from . import device as _device
 from .serialization.tensors import rebuild_parameter as _rebuild_parameter
 from .serialization.tensors import rebuild_parameter_with_state as _rebuild_parameter_with_state
 from .serialization.tensors import rebuild_tensor as _rebuild_tensor

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from urllib.parse import urlparse
 
+from . import load as load_file
 from .datasets.utils import check_integrity, fetch, has_digest_prefix
-from .serialization.loading import load as load_file
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 

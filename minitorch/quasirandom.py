@@ -11,11 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from .core.dtypes import get_default_dtype, int64
+from . import Generator, from_numpy, get_default_dtype, int64, randint
 from .core.registry import FUNCTIONS
-from .ops.creation.create import from_numpy
-from .ops.creation.random import randint
-from .random.generator import Generator
 
 __all__ = ["SobolEngine"]
 

@@ -7,7 +7,7 @@ are types of no object: programs ask ``isinstance(n, (int, torch.SymInt))``.
 import math
 import operator
 
-from .core.tensor import Tensor
+from . import Tensor
 
 __all__ = ["SymBool", "SymFloat", "SymInt", "_assert", "_assert_async", "sym_float", "sym_fresh_size", "sym_int",
            "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"]

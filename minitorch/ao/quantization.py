@@ -4,7 +4,7 @@ Models carry `QuantStub` and `DeQuantStub` whether they are quantised or not; be
 their input on, in PyTorch too. Quantising itself is not there: NotImplementedError.
 """
 
-from ..nn.modules.module import Module
+from ..nn import Module
 
 __all__ = ["DeQuantStub", "QuantStub", "QuantWrapper", "convert", "get_default_qconfig", "prepare",
            "prepare_qat", "quantize", "quantize_dynamic"]

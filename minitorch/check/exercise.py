@@ -29,9 +29,8 @@ import traceback
 
 import numpy as np
 
-from .. import from_numpy
+from .. import Tensor, from_numpy
 from ..core.arrays import is_floating
-from ..core.tensor import Tensor
 from ..testing.strategies import Draw
 from . import card
 from .naming import Tried, name_of

@@ -6,7 +6,7 @@ each mutant; `survivors` says which mutants it does not notice.
 
 import minitorch
 
-from ..autograd.function import Function
+from ..autograd import Function
 
 __all__ = ["MUTANTS", "mutant", "survivors"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 import minitorch as torch
 
-from ..autograd.function import Function
+from ..autograd import Function
 from .exercise import Exercise, show
 
 UPSTREAM = "the upstream gradient `g` is ignored: a pull is linear in g, twice the g gives twice the result"

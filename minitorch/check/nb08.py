@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from .. import fft as fourier
-from .. import from_numpy
+from .. import from_numpy, tensor
 from .. import zeros as zeros_of
 from ..nn import functional as F
-from ..ops.creation.create import tensor
 from .exercise import Exercise
 from .naming import variants
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..ops.creation.create import tensor
+from .. import tensor
 from .exercise import Exercise, show
 from .naming import variants
 

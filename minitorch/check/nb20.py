@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import arange, ones_like, tanh, zeros
-from ..autograd.api import grad as gradients_of
+from ..autograd import grad as gradients_of
 from ..nn.functional import cross_entropy, one_hot
 from .exercise import Exercise, show
 

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.dtypes import float32
-from ..core.tensor import Tensor
-from ..ops.creation.create import from_numpy
+from .. import Tensor, float32, from_numpy
 from .vision import ImagesInMemory
 
 

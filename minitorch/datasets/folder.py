@@ -4,8 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..ops.creation.random import randint, randn
-from ..random.generator import Generator
+from .. import Generator, randint, randn
 from ..transforms.transforms import ToPILImage
 from .vision import VisionDataset
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import from_numpy
 from ..explain.callers import warn
-from ..ops.creation.create import from_numpy
 from ..utils._bounds import exactly, most_of, numbers, size_of
 from .utils import check_integrity, fetch
 from .vision import ImagesInMemory

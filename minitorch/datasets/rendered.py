@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..ops.creation.create import from_numpy
+from .. import from_numpy
 from .digits import DigitImages
 from .strokes import POINTS, paths
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.tensor import Tensor
+from .. import Tensor
 from ..utils.data.dataset import Dataset
 
 

@@ -4,8 +4,7 @@ Operations are named by strings ("sum", "avg", "min", "max", "product"). Results
 `wait_tensor` has nothing to wait for.
 """
 
-from ..autograd.grad_mode import no_grad
-from ..ops.creation.create import empty
+from .. import empty, no_grad
 from . import collectives as c
 from .groups import resolved
 from .nn import functional

@@ -5,9 +5,9 @@ left, which keeps a variance exact beside a large mean. Both sums have derivativ
 collectives, too.
 """
 
+from .. import cat
 from ..core.device import host
 from ..core.tensor import wrap
-from ..ops.shapes.join import cat
 from .groups import current_world, resolved
 from .nn.functional import all_reduce as summed
 

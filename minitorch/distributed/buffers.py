@@ -6,8 +6,8 @@ back when the call is done. PyTorch's gloo refuses tensors that are not contiguo
 
 import numpy as np
 
+from .. import Tensor
 from ..core.graph import bump_version, calling_line
-from ..core.tensor import Tensor
 
 __all__: list = []
 

@@ -9,12 +9,12 @@ import contextlib
 
 import numpy as np
 
-from ..autograd.function import Function
+from .. import Tensor
+from ..autograd import Function
 from ..core.device import host
 from ..core.grad_mode import grad_mode
-from ..core.tensor import Tensor, wrap
-from ..nn.modules.module import Module
-from ..nn.parameter import UninitializedBuffer, UninitializedParameter
+from ..core.tensor import wrap
+from ..nn import Module, UninitializedBuffer, UninitializedParameter
 from ..utils._pytree import tree_flatten, tree_unflatten
 from .algorithms.join import Join, Joinable, JoinHook
 from .buffers import source, targets_of

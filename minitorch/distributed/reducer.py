@@ -9,9 +9,10 @@ the gradients.
 
 import numpy as np
 
+from .. import Tensor
 from ..core.device import host
 from ..core.graph import bump_version
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import wrap
 from .buffers import words
 from .collectives import all_reduce
 from .errors import DistBackendError

@@ -2,12 +2,9 @@
 
 import math
 
-from ..autograd.grad_mode import no_grad
-from ..core.tensor import Size
-from ..ops.creation.create import arange
-from ..ops.creation.random import bernoulli
+from .. import Size, arange, bernoulli, no_grad
+from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.elementwise.compare import where
-from ..ops.nn.loss import binary_cross_entropy_with_logits
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import ByProbabilities, broadcast_all

@@ -1,8 +1,6 @@
 """The beta distribution."""
 
-from ..core.tensor import Size
-from ..ops.creation.create import tensor
-from ..ops.shapes.join import stack
+from .. import Size, stack, tensor
 from . import constraints
 from .dirichlet import Dirichlet
 from .exp_family import ExponentialFamily

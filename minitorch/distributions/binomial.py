@@ -1,8 +1,6 @@
 """The binomial distribution."""
 
-from ..autograd.grad_mode import no_grad
-from ..core.tensor import Size
-from ..ops.creation.random import binomial
+from .. import Size, binomial, no_grad
 from . import constraints
 from .bernoulli import numbers_below
 from .distribution import Distribution

@@ -2,12 +2,7 @@
 
 import math
 
-from ..core.dtypes import int64
-from ..core.tensor import Size
-from ..host.type_info import finfo
-from ..ops.creation.create import full
-from ..ops.creation.random import multinomial
-from ..ops.shapes.view import broadcast_tensors
+from .. import Size, broadcast_tensors, finfo, full, int64, multinomial
 from . import constraints
 from .bernoulli import numbers_below
 from .distribution import Distribution

@@ -2,8 +2,7 @@
 
 import math
 
-from ..core.tensor import Size
-from ..ops.creation.create import full_like
+from .. import Size, full_like
 from .location_scale import LocationScale
 from .utils import drawn
 

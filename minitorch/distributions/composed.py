@@ -8,8 +8,7 @@ each event.
 from functools import reduce
 from operator import add, mul
 
-from ..core.tensor import Size
-from ..ops.creation.create import zeros_like
+from .. import Size, zeros_like
 from . import constraints
 from .utils import _sum_rightmost, lazy_property
 

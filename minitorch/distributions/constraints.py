@@ -4,12 +4,11 @@
 dimensions. A constraint whose bounds depend on a distribution's parameters is a `dependent_property` of its class.
 """
 
+from .. import cat as concatenate
+from .. import finfo, full
+from .. import stack as stacked
 from ..core import dtypes
-from ..host.type_info import finfo
-from ..ops.creation.create import full
-from ..ops.linalg.decompositions import cholesky_ex, eigvalsh
-from ..ops.shapes.join import cat as concatenate
-from ..ops.shapes.join import stack as stacked
+from ..linalg import cholesky_ex, eigvalsh
 
 __all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
            "greater_than_eq", "independent", "integer_interval", "interval", "half_open_interval", "is_dependent",

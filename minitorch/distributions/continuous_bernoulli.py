@@ -2,10 +2,9 @@
 
 import math
 
-from ..core.tensor import Size
-from ..ops.creation.random import rand
+from .. import Size, rand
+from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.elementwise.compare import where
-from ..ops.nn.loss import binary_cross_entropy_with_logits
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import ByProbabilities, all_true, broadcast_all, clamp_probs, lazy_property, logits_to_probs

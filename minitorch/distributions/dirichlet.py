@@ -1,9 +1,8 @@
 """The Dirichlet distribution."""
 
-from ..core.tensor import Size
+from .. import Size, _sample_dirichlet
+from ..nn.functional import one_hot
 from ..ops.elementwise.compare import where
-from ..ops.nn.distance import one_hot
-from ..ops.variates import _sample_dirichlet
 from . import constraints
 from .exp_family import ExponentialFamily
 

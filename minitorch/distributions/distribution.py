@@ -4,9 +4,8 @@ A sample has the shape ``sample_shape + batch_shape + event_shape``: independent
 dimensions of one event.
 """
 
-from ..autograd.grad_mode import no_grad
+from .. import Size, Tensor, no_grad
 from ..backends.batched.array import physical
-from ..core.tensor import Size, Tensor
 from ..explain.callers import warn
 from . import constraints
 from .utils import all_true, lazy_property

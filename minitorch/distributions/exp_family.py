@@ -1,7 +1,7 @@
 """`ExponentialFamily`: distributions whose entropy follows from their log normaliser by differentiation."""
 
-from ..autograd.api import grad
-from ..autograd.grad_mode import enable_grad
+from .. import enable_grad
+from ..autograd import grad
 from .distribution import Distribution
 
 __all__ = ["ExponentialFamily"]

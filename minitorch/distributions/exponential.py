@@ -1,7 +1,6 @@
 """The exponential distribution."""
 
-from ..core.tensor import Size
-from ..ops.creation.create import zeros_like
+from .. import Size, zeros_like
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all, drawn

@@ -2,8 +2,7 @@
 
 import math
 
-from ..core.tensor import Size
-from ..host.type_info import finfo
+from .. import Size, finfo
 from ..ops.elementwise.compare import where
 from . import constraints
 from .distribution import Distribution

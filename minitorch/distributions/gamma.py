@@ -1,10 +1,6 @@
 """The gamma distribution."""
 
-from ..core.tensor import Size
-from ..host.type_info import finfo
-from ..ops.creation.create import as_tensor
-from ..ops.elementwise.special import igamma
-from ..ops.variates import _standard_gamma
+from .. import Size, _standard_gamma, as_tensor, finfo, igamma
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all

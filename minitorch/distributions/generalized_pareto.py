@@ -2,9 +2,7 @@
 
 import math
 
-from ..core.tensor import Size
-from ..host.type_info import finfo
-from ..ops.creation.random import rand
+from .. import Size, finfo, rand
 from ..ops.elementwise.compare import where
 from . import constraints
 from .distribution import Distribution

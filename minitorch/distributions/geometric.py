@@ -1,11 +1,8 @@
 """The geometric distribution."""
 
-from ..autograd.grad_mode import no_grad
-from ..core.tensor import Size
-from ..host.type_info import finfo
-from ..ops.creation.create import zeros_like
+from .. import Size, finfo, no_grad, zeros_like
+from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.elementwise.compare import where
-from ..ops.nn.loss import binary_cross_entropy_with_logits
 from . import constraints
 from .distribution import Distribution
 from .utils import ByProbabilities, all_true, broadcast_all, drawn

@@ -2,8 +2,7 @@
 
 import math
 
-from ..host.type_info import finfo
-from ..ops.creation.create import full_like, ones_like
+from .. import finfo, full_like, ones_like
 from . import constraints
 from .scalar_transforms import AffineTransform, ExpTransform
 from .transformed_distribution import TransformedDistribution

@@ -2,7 +2,7 @@
 
 import math
 
-from ..ops.creation.create import full_like
+from .. import full_like
 from .cauchy import Cauchy
 from .half_normal import Half
 

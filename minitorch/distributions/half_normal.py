@@ -2,7 +2,7 @@
 
 import math
 
-from ..ops.creation.create import as_tensor, zeros_like
+from .. import as_tensor, zeros_like
 from ..ops.elementwise.compare import where
 from . import constraints
 from .normal import Normal

@@ -2,7 +2,7 @@
 
 from typing import Generic, TypeVar
 
-from ..core.tensor import Size
+from .. import Size
 from . import constraints
 from .distribution import Distribution
 from .utils import _sum_rightmost

@@ -6,7 +6,7 @@ Where a mean does not exist, as for Pareto's distribution with a small `alpha`, 
 
 import math
 
-from ..ops.creation.create import full_like
+from .. import full_like
 from ..ops.elementwise.compare import where
 from .bernoulli import Bernoulli
 from .beta import Beta

@@ -2,10 +2,10 @@
 
 import math
 
-from ..ops.elementwise.activation import softplus
+from .. import broadcast_shapes
+from ..linalg import solve_triangular
+from ..nn.functional import softplus
 from ..ops.elementwise.compare import where
-from ..ops.linalg.decompositions import solve_triangular
-from ..ops.shapes.view import broadcast_shapes
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial

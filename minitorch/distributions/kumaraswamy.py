@@ -2,7 +2,7 @@
 
 import math
 
-from ..ops.creation.create import ones_like, zeros_like
+from .. import ones_like, zeros_like
 from ..ops.elementwise.compare import where
 from . import constraints
 from .scalar_transforms import AffineTransform, PowerTransform

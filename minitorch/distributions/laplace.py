@@ -1,7 +1,6 @@
 """Laplace's distribution."""
 
-from ..core.tensor import Size
-from ..host.type_info import finfo
+from .. import Size, finfo
 from .location_scale import LocationScale
 from .utils import drawn
 

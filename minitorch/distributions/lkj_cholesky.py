@@ -2,11 +2,7 @@
 
 import math
 
-from ..autograd.grad_mode import no_grad
-from ..core.tensor import Size
-from ..host.type_info import finfo
-from ..ops.creation.create import arange
-from ..ops.creation.random import randn
+from .. import Size, arange, finfo, no_grad, randn
 from . import constraints
 from .beta import Beta
 from .distribution import Distribution

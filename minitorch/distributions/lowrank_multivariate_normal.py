@@ -2,10 +2,8 @@
 
 import math
 
-from ..core.tensor import Size
-from ..ops.creation.create import eye
-from ..ops.linalg.decompositions import cholesky, solve_triangular
-from ..ops.shapes.view import broadcast_tensors
+from .. import Size, broadcast_tensors, eye
+from ..linalg import cholesky, solve_triangular
 from . import constraints
 from .location_scale import Centred
 from .multivariate_normal import _batch_mahalanobis, _batch_mv, check_matrix, half_log_det

@@ -2,13 +2,9 @@
 
 import math
 
-from ..core.tensor import Size
-from ..host.type_info import finfo
-from ..ops.creation.create import arange, eye
-from ..ops.elementwise.activation import logsigmoid, softplus
-from ..ops.linalg.decompositions import cholesky
-from ..ops.nn.pad import pad
-from ..ops.nn.softmax import softmax
+from .. import Size, arange, eye, finfo, softmax
+from ..linalg import cholesky
+from ..nn.functional import logsigmoid, pad, softplus
 from . import constraints
 from .composed import Alike, Transform, require_dims
 from .scalar_transforms import unit

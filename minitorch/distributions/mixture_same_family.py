@@ -1,8 +1,6 @@
 """Mixtures of distributions of one family."""
 
-from ..autograd.grad_mode import no_grad
-from ..core.tensor import Size
-from ..ops.nn.softmax import log_softmax
+from .. import Size, log_softmax, no_grad
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution

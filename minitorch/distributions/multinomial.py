@@ -2,8 +2,7 @@
 
 import math
 
-from ..core.tensor import Size
-from ..ops.creation.create import ones_like
+from .. import Size, ones_like
 from ..ops.elementwise.compare import where
 from . import constraints
 from .binomial import Binomial

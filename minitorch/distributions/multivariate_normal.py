@@ -2,10 +2,8 @@
 
 import math
 
-from ..core.tensor import Size
-from ..ops.creation.create import eye
-from ..ops.linalg.decompositions import cholesky, cholesky_inverse, solve_triangular
-from ..ops.shapes.view import broadcast_shapes
+from .. import Size, broadcast_shapes, cholesky_inverse, eye
+from ..linalg import cholesky, solve_triangular
 from . import constraints
 from .distribution import Distribution
 from .location_scale import Centred

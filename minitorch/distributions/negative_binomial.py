@@ -1,9 +1,7 @@
 """The negative binomial distribution."""
 
-from ..autograd.grad_mode import no_grad
-from ..core.tensor import Size
-from ..ops.creation.random import poisson
-from ..ops.elementwise.activation import logsigmoid
+from .. import Size, no_grad, poisson
+from ..nn.functional import logsigmoid
 from . import constraints
 from .distribution import Distribution
 from .gamma import Gamma

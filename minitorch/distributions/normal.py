@@ -2,9 +2,7 @@
 
 import math
 
-from ..autograd.grad_mode import no_grad
-from ..core.tensor import Size
-from ..ops.creation.random import normal
+from .. import Size, no_grad, normal
 from .exp_family import ExponentialFamily
 from .location_scale import LocationScale
 from .utils import _standard_normal

@@ -1,8 +1,7 @@
 """The categorical distribution over one-hot vectors."""
 
-from ..core.tensor import Size
-from ..ops.creation.create import eye
-from ..ops.nn.distance import one_hot
+from .. import Size, eye
+from ..nn.functional import one_hot
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution

@@ -1,6 +1,6 @@
 """Transforms that apply one of several to each part of a tensor."""
 
-from ..ops.shapes.join import cat, stack
+from .. import cat, stack
 from . import constraints
 from .composed import Transform
 from .utils import _sum_rightmost, lazy_property

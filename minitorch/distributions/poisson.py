@@ -1,8 +1,6 @@
 """The Poisson distribution."""
 
-from ..autograd.grad_mode import no_grad
-from ..core.tensor import Size
-from ..ops.creation.random import poisson
+from .. import Size, no_grad, poisson
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all

@@ -1,7 +1,6 @@
 """Relaxed Bernoulli distributions: numbers in (0, 1), differentiable, which come to 0 or 1 as temperature falls."""
 
-from ..core.tensor import Size
-from ..ops.creation.random import rand
+from .. import Size, rand
 from . import constraints
 from .distribution import Distribution
 from .scalar_transforms import SigmoidTransform

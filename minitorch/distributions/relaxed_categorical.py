@@ -2,8 +2,7 @@
 
 import math
 
-from ..core.tensor import Size
-from ..ops.creation.random import rand
+from .. import Size, rand
 from . import constraints
 from .one_hot_categorical import OfCategorical
 from .relaxed_bernoulli import Relaxed

@@ -2,10 +2,8 @@
 
 import math
 
-from ..host.type_info import finfo
-from ..ops.creation.create import full_like
-from ..ops.elementwise.activation import softplus
-from ..ops.shapes.view import broadcast_shapes
+from .. import broadcast_shapes, finfo, full_like
+from ..nn.functional import softplus
 from . import constraints
 from .composed import Alike, Transform, of_dimension
 from .utils import _sum_rightmost, broadcast_all, is_number, lazy_property

@@ -2,7 +2,7 @@
 
 import math
 
-from ..core.tensor import Size
+from .. import Size
 from ..ops.elementwise.compare import where
 from . import constraints
 from .chi2 import Chi2

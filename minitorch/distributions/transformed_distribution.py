@@ -1,7 +1,6 @@
 """`TransformedDistribution`: what becomes of a distribution when its samples are transformed."""
 
-from ..autograd.grad_mode import no_grad
-from ..core.tensor import Size
+from .. import Size, no_grad
 from . import constraints
 from .composed import ComposeTransform, Transform, of_dimension
 from .distribution import Distribution

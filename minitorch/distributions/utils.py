@@ -3,18 +3,11 @@
 import math
 from functools import update_wrapper
 
-from ..autograd.grad_mode import enable_grad
+from .. import Tensor, arange, broadcast_tensors, empty, enable_grad, finfo, get_default_dtype, randn, softmax, tensor
 from ..backends.batched.array import physical
-from ..core.dtypes import get_default_dtype
 from ..core.grad_mode import grad_mode
 from ..core.registry import late
-from ..core.tensor import Tensor
-from ..host.type_info import finfo
-from ..ops.creation.create import arange, empty, tensor
-from ..ops.creation.random import randn
-from ..ops.nn.pad import pad
-from ..ops.nn.softmax import softmax
-from ..ops.shapes.view import broadcast_tensors
+from ..nn.functional import pad
 
 euler_constant = 0.57721566490153286060
 

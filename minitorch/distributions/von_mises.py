@@ -2,12 +2,9 @@
 
 import math
 
-from ..autograd.grad_mode import no_grad
-from ..core.tensor import Size
-from ..ops.creation.create import zeros
-from ..ops.creation.random import rand
+from .. import Size, no_grad, rand, zeros
 from ..ops.elementwise.compare import where
-from ..ops.elementwise.special import i0e, i1e
+from ..special import i0e, i1e
 from . import constraints
 from .location_scale import Centred
 from .utils import all_true, broadcast_all, lazy_property

@@ -1,6 +1,6 @@
 """Weibull's distribution."""
 
-from ..ops.creation.create import ones_like
+from .. import ones_like
 from . import constraints
 from .exponential import Exponential
 from .scalar_transforms import AffineTransform, PowerTransform

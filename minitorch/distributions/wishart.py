@@ -2,15 +2,10 @@
 
 import math
 
-from ..core.tensor import Size
+from .. import Size, arange, broadcast_shapes, cholesky_solve, finfo, randn, tensor
 from ..explain.callers import warn
-from ..host.type_info import finfo
-from ..ops.creation.create import arange, tensor
-from ..ops.creation.random import randn
+from ..linalg import slogdet
 from ..ops.elementwise.compare import where
-from ..ops.linalg.decompositions import cholesky_solve
-from ..ops.linalg.determinants import slogdet
-from ..ops.shapes.view import broadcast_shapes
 from . import constraints
 from .chi2 import Chi2
 from .exp_family import ExponentialFamily

@@ -1,9 +1,9 @@
 """Arguments, results and auxiliary results that are pytrees: shared by the functions of ``torch.func``."""
 
+from .. import Tensor
 from ..autograd import tangents
 from ..autograd.recording import behind
 from ..core.grad_mode import grad_mode
-from ..core.tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from ..autograd.function import Function
+from .. import Tensor
+from ..autograd import Function
 from ..autograd.recording import behind
 from ..backends.batched.crossing import chain, hide, join, show
 from ..core.grad_mode import grad_mode
-from ..core.tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .vmap import spread
 

@@ -2,13 +2,12 @@
 
 import functools
 
+from .. import Tensor, enable_grad
 from ..autograd import api
 from ..autograd import functional as _functional
 from ..autograd.functional import differentiating
-from ..autograd.grad_mode import enable_grad
 from ..autograd.tangents import dual, opened, tangent_of, without_level, zeros_like
 from ..backends.batched.crossing import entered
-from ..core.tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .arguments import Chosen, Flat, detached, is_nested, leaves_of, positions, reaches_others, without_aux
 

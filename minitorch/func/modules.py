@@ -1,7 +1,7 @@
 """Calls of modules with other parameters and buffers."""
 
+from .. import stack
 from ..core.registry import late
-from ..ops.shapes.join import stack
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 

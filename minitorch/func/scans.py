@@ -1,6 +1,6 @@
 """Prefixes of a sequence under an associative function: ``torch._higher_order_ops.associative_scan``."""
 
-from ..ops.shapes.join import cat, stack
+from .. import cat, stack
 from ..utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["associative_scan"]

@@ -5,14 +5,13 @@ Tensors inside hide a dimension: their arrays are those of `minitorch/backends/b
 
 import functools
 
+from .. import Tensor, cat
 from ..backends.batched import kernels as _rules  # noqa: F401  which need the definitions
 from ..backends.batched.backend import BatchedBackend
 from ..backends.batched.crossing import hide, running, show
 from ..backends.batched.loop import vmap_fallbacks
 from ..core.errors import out_of_range
 from ..core.grad_mode import grad_mode, open_batches
-from ..core.tensor import Tensor
-from ..ops.shapes.join import cat
 from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 __all__ = ["vmap", "vmap_fallbacks"]

@@ -8,11 +8,9 @@ import threading
 import types
 import warnings
 
+from .. import Tensor
 from ..autograd import dispatch
-from ..core.tensor import Tensor
-from ..nn.modules.container import Sequential
-from ..nn.modules.module import Module
-from ..nn.parameter import Parameter
+from ..nn import Module, Parameter, Sequential
 from ..utils import _pytree
 from .codegen import PyTreeCodeGen
 from .graph import Graph

@@ -6,9 +6,7 @@ import re
 import sys
 from dataclasses import dataclass, field
 
-from ..core.device import device
-from ..core.dtypes import dtype
-from ..core.storage import layout, memory_format
+from .. import device, dtype, layout, memory_format
 from ..utils import _pytree
 from .node import Node, qualified_name, type_repr
 

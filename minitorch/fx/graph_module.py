@@ -7,8 +7,8 @@ import os
 import sys
 import traceback
 
-from ..nn.modules.module import Module
-from ..serialization.saving import save
+from .. import save
+from ..nn import Module
 from .codegen import PyTreeCodeGen
 from .graph import Graph
 

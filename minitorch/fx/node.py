@@ -7,11 +7,8 @@ import operator
 import types
 import typing
 
-from ..core.device import device
-from ..core.dtypes import dtype
+from .. import Tensor, device, dtype, layout, memory_format
 from ..core.registry import FUNCTIONS
-from ..core.storage import layout, memory_format
-from ..core.tensor import Tensor
 from .immutable_collections import immutable_dict, immutable_list
 
 __all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]

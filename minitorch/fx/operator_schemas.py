@@ -6,7 +6,7 @@ import warnings
 from functools import lru_cache
 from numbers import Number
 
-from ..core.dtypes import dtype
+from .. import dtype
 from ..core.registry import FUNCTIONS
 from ..nn import modules
 

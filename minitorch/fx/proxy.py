@@ -7,10 +7,9 @@ import sys
 import traceback
 from dataclasses import fields, is_dataclass
 
+from .. import Tensor, device
 from ..autograd import dispatch
-from ..core.device import device
 from ..core.registry import FUNCTIONS
-from ..core.tensor import Tensor
 from .codegen import INFIX, PREFIX
 from .graph import Graph
 from .immutable_collections import immutable_dict

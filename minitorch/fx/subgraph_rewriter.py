@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..nn.modules.module import Module
+from ..nn import Module
 from ._symbolic_trace import symbolic_trace
 from .graph import Graph, has_attribute
 from .graph_module import GraphModule, share

@@ -9,7 +9,7 @@ import typing
 from typing import Any, Final, NamedTuple
 
 from ..futures import Future, completed
-from ..nn.modules.module import Module
+from ..nn import Module
 from . import annotations  # noqa: F401  (a module of PyTorch's)
 
 __all__ = ["Attribute", "CompilationUnit", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction",

@@ -1,7 +1,7 @@
 """`opcheck`: whether a custom operator does what its schema, its fake kernel and its derivative formula say."""
 
+from .. import Tensor
 from ..compiler import compile
-from ..core.tensor import Tensor
 from ..testing.compare import assert_close
 from ..utils._pytree import tree_leaves, tree_map
 from .operators import operator

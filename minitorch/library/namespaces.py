@@ -2,9 +2,8 @@
 
 from functools import cache
 
-from .. import sparse
+from .. import Tensor, sparse
 from ..core.registry import FUNCTIONS
-from ..core.tensor import Tensor
 from ..nn import functional
 from .operators import OPERATORS
 

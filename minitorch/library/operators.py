@@ -7,15 +7,12 @@ derivative formula, rule for `vmap` and graph node are those of any other.
 
 from contextlib import contextmanager
 
+from .. import Tensor, no_grad, stack
 from ..amp import autocast_mode
-from ..autograd import dispatch
-from ..autograd.function import Function
-from ..autograd.grad_mode import no_grad
+from ..autograd import Function, dispatch
 from ..core.arrays import owner
 from ..core.grad_mode import grad_mode, open_batches
 from ..core.graph import bump_version
-from ..core.tensor import Tensor
-from ..ops.shapes.join import stack
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["CustomOpDef", "OPERATORS", "OpOverload", "operator"]

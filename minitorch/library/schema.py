@@ -8,10 +8,7 @@ import types
 import typing
 from typing import NamedTuple
 
-from ..core.device import device
-from ..core.dtypes import dtype
-from ..core.storage import layout, memory_format
-from ..core.tensor import Tensor
+from .. import Tensor, device, dtype, layout, memory_format
 
 __all__ = ["Argument", "Schema", "infer_schema", "parse"]
 

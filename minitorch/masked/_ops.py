@@ -7,9 +7,8 @@ says. Where no element counts the result is that replacement, or NaN.
 
 import math
 
-from ..core.dtypes import float32, int64
+from .. import float32, iinfo, int64
 from ..core.registry import FUNCTIONS
-from ..host.type_info import iinfo
 from .maskedtensor.core import MaskedTensor
 
 __all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",

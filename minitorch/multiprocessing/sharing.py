@@ -13,9 +13,10 @@ from multiprocessing.shared_memory import SharedMemory
 
 import numpy as np
 
+from .. import Tensor
 from ..core.arrays import owner, pointer
 from ..core.device import host
-from ..core.tensor import Tensor, kept
+from ..core.tensor import kept
 from ..serialization.tensors import Memory
 
 __all__ = ["is_shared", "share_memory"]

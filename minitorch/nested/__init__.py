@@ -12,10 +12,8 @@ In the layout ``torch.jagged`` elements differ in one size, which the shape show
 `docs/nested.md` is the page on them.
 """
 
-from ..autograd.grad_mode import no_grad
+from .. import Tensor, jagged, no_grad, strided
 from ..core.registry import FUNCTIONS
-from ..core.storage import jagged, strided
-from ..core.tensor import Tensor
 from ._internal import multihead, products, reductions, shapes  # noqa: F401  rules, entered by being imported
 from ._internal.nested_tensor import NestedTensor, arange, cat, offsets_of
 from ._internal.strided import StridedNestedTensor, of_elements

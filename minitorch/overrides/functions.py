@@ -6,10 +6,10 @@ import inspect
 from importlib import import_module
 from types import FunctionType
 
+from .. import Tensor
 from ..autograd import dispatch
 from ..autograd.dispatch import TorchFunctionMode, overloaded, state
 from ..core.registry import FUNCTIONS
-from ..core.tensor import Tensor
 
 __all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "enable_reentrant_dispatch", "get_default_nowrap_functions",
            "get_ignored_functions", "get_overridable_functions", "get_testing_overrides", "handle_torch_function",

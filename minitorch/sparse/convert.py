@@ -1,8 +1,8 @@
 """Conversion between layouts, dtypes and devices, masks, copies."""
 
+from .. import Tensor, strided
 from ..core.registry import FUNCTIONS
-from ..core.storage import strided
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import wrap
 from .functions import ToDense, build, coalesce, dense, pick, picked, reordered, values_of
 from .layouts import LAYOUTS
 from .patterns import Pattern

@@ -2,10 +2,10 @@
 
 import functools
 
+from .. import Size, Tensor, tensor
 from ..core import dtypes
 from ..core.device import get
-from ..core.tensor import Size, Tensor, wrap
-from ..ops.creation.create import tensor
+from ..core.tensor import wrap
 from .functions import build, of_indices
 from .layouts import sparse_csc, sparse_csr
 from .patterns import COMPRESSED, Pattern

@@ -1,8 +1,7 @@
 """Matrices of given diagonals."""
 
-from ..core.storage import strided
-from ..core.tensor import Tensor, wrap
-from ..ops.creation.create import tensor
+from .. import Tensor, strided, tensor
+from ..core.tensor import wrap
 from .convert import to_layout
 from .functions import of_indices
 from .layouts import LAYOUTS

@@ -5,9 +5,10 @@ tensors' arithmetic. `scatter` and `pick` are transposes of each other, `multipl
 of each other. A gradient of a sparse tensor stands for the dense one: of the elements that are entries, each place
 once. """
 
-from ..autograd.function import Function
+from .. import Tensor
+from ..autograd import Function
 from ..core.grad_mode import grad_mode, open_batches
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import wrap
 from . import kernels
 from .arrays import SparseArray, add_into, coalesced, densified, joined, rows_of
 from .patterns import Pattern

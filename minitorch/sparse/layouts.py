@@ -1,7 +1,7 @@
 """The names of sparse layouts."""
 
+from .. import layout
 from ..core.registry import late
-from ..core.storage import layout
 
 __all__ = ["LAYOUTS", "sparse_coo", "sparse_csc", "sparse_csr"]
 

@@ -1,6 +1,6 @@
 """`torch.sparse.FloatTensor` and its kind: types from PyTorch's first years, which make COO tensors."""
 
-from ..core.device import device
+from .. import device
 from ..ops.creation.legacy import DTYPES, tensortype
 from .creation import empty_of, sparse_coo_tensor
 from .layouts import sparse_coo

@@ -2,12 +2,12 @@
 
 import numbers
 
+from .. import Tensor, result_type
 from ..core.grad_mode import grad_mode
 from ..core.graph import bump_version
 from ..core.inplace import adopt, check_is_no_leaf
 from ..core.registry import FUNCTIONS, OPS
-from ..core.tensor import Tensor, wrap
-from ..host.type_info import result_type
+from ..core.tensor import wrap
 from ..ops.operators import BINARY
 from .arrays import SparseArray, add_into
 from .functions import add_dense, add_sparse, build, coalesce, dense, pick, reordered, values_of

@@ -3,7 +3,8 @@
 `sparse.mm` gives a sparse factor a gradient of its own pattern, `mm`, ``@`` and the like a dense one, as in PyTorch.
 """
 
-from ..core.tensor import Tensor, wrap
+from .. import Tensor
+from ..core.tensor import wrap
 from ..ops.nn.embedding import max_bags
 from . import kernels
 from .arrays import rows_of

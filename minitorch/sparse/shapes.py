@@ -1,8 +1,9 @@
 """Sparse tensors with their dimensions in another order, parts of them, and several joined."""
 
+from .. import Tensor
+from .. import cat as of_dense
 from ..core.errors import checked_dim
-from ..core.tensor import Tensor, wrap
-from ..ops.shapes.join import cat as of_dense
+from ..core.tensor import wrap
 from .arrays import SparseArray
 from .functions import SparseFunction, build, of_indices, values_of
 from .patterns import Pattern, sorted_order

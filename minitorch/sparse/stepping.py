@@ -1,6 +1,6 @@
 """Steps of optimisers where gradients are sparse: `SGD` and `Adagrad` take them, others refuse, as in PyTorch."""
 
-from ..autograd.grad_mode import no_grad
+from .. import no_grad
 from ..optim import SGD, Adagrad, Adam, AdamW, flat
 from .functions import coalesce, dense
 from .pointwise import add, mul, write_dense

@@ -4,10 +4,11 @@ Calls come by `autograd.dispatch` to the table `ANSWERS`, by the name of the fun
 there is refused. Other modules of this package fill the table.
 """
 
+from .. import Tensor
 from ..autograd.dispatch import disabled_torch_function, enter_layout, full_name
 from ..core.registry import FUNCTIONS
-from ..core.tensor import Tensor, wrap
-from ..nn.parameter import Parameter
+from ..core.tensor import wrap
+from ..nn import Parameter
 from .arrays import SparseArray
 from .layouts import LAYOUTS
 from .printing import text_of

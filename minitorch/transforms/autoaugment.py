@@ -8,10 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.tensor import Tensor
-from ..ops.creation.create import arange, full, linspace
-from ..ops.creation.random import rand, randint
-from ..ops.variates import _sample_dirichlet
+from .. import Tensor, _sample_dirichlet, arange, full, linspace, rand, randint
 from . import functional as F
 from .base import ImageTransform, below
 from .functional.kinds import InterpolationMode, is_pil

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..nn.modules.module import Module
-from ..ops.creation.create import empty
-from ..ops.creation.random import rand, randint
+from .. import empty, rand, randint
+from ..nn import Module
 from .functional.kinds import InterpolationMode
 
 

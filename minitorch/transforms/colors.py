@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..ops.creation.random import randperm
+from .. import randperm
 from . import functional as F
 from .base import ImageTransform, WithProbability, pair, uniform
 

@@ -5,9 +5,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.tensor import Tensor
-from ..nn.modules.module import Module
-from ..ops.creation.random import rand
+from .. import Tensor, rand
+from ..nn import Module
 from . import functional as F
 from .base import ImageTransform
 

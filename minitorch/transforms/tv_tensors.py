@@ -6,9 +6,8 @@ Operations on them give plain tensors, but for ``clone``, ``to``, ``detach``, ``
 import enum
 from typing import Any
 
+from .. import Tensor, as_tensor
 from ..autograd.dispatch import disabled_torch_function
-from ..core.tensor import Tensor
-from ..ops.creation.create import as_tensor
 from .functional.kinds import is_pil, pil_to_tensor
 
 __all__ = ["BoundingBoxFormat", "BoundingBoxes", "Image", "KeyPoints", "Mask", "TVTensor", "Video", "wrap"]

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.tensor import Tensor
-from ..ops.creation.random import rand
-from ..ops.shapes.join import cat
+from .. import Tensor, cat, rand
 from . import functional as F
 from .base import ImageTransform, WithProbability, angles, below, check_fill, check_sequence, uniform
 from .functional.kinds import InterpolationMode, both, interpolation_of

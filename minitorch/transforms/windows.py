@@ -5,9 +5,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.dtypes import float32
-from ..core.tensor import Tensor
-from ..ops.creation.create import empty, tensor
+from .. import Tensor, empty, float32, tensor
 from . import functional as F
 from .base import ImageTransform, WithProbability, below, pair, shown_value, uniform
 from .functional.kinds import InterpolationMode

@@ -5,8 +5,7 @@ from enum import Enum
 
 import numpy as np
 
-from ..core.dtypes import uint8
-from ..ops.creation.create import tensor
+from .. import tensor, uint8
 from ..transforms.functional.kinds import to_pil_image
 
 __all__ = ["ImageReadMode", "decode_image", "decode_jpeg", "decode_png", "encode_jpeg", "encode_png", "read_file",

@@ -1,7 +1,7 @@
 """Transforms of images that trained weights expect."""
 
-from ..core.tensor import Tensor
-from ..nn.modules.module import Module
+from .. import Tensor
+from ..nn import Module
 from ..transforms import functional as F
 from ..transforms.functional.kinds import InterpolationMode
 

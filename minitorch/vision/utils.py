@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.dtypes import uint8
-from ..core.tensor import Tensor
+from .. import Tensor, cat, stack, uint8
 from ..datasets import vision
-from ..ops.shapes.join import cat, stack
 
 __all__ = ["make_grid", "save_image"]
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..core.tensor import Tensor
+from .. import Tensor
 from . import drawing
 from .drawing import BLUE, FAINT, INK, Picture, element, text
 from .stepper import script_for, style_for

@@ -12,7 +12,7 @@ from html import escape
 
 import numpy as np
 
-from ..core.tensor import Tensor
+from .. import Tensor, from_numpy
 from ..datasets.rendered import BOX, SIDE, placed, render
 from ..nn import (
     BatchNorm2d,
@@ -27,7 +27,6 @@ from ..nn import (
     ReLU,
     Sequential,
 )
-from ..ops.creation.create import from_numpy
 from .canvas_script import SCRIPT, STYLE
 from .drawing import Picture, element, frame, new_id
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..autograd.grad_mode import is_grad_enabled
-from ..core.tensor import Tensor
+from .. import Tensor, is_grad_enabled
 from . import drawing
 from .drawing import COLOURS, FAINT, INK, Picture, element, number, text
 

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..autograd.grad_mode import no_grad
+from .. import Tensor, no_grad
 from ..core.arrays import is_floating
 from ..core.layers import observed
-from ..core.tensor import Tensor
 from ..testing.runs.seen import host
 from ..utils._pytree import tree_leaves
 from . import drawing

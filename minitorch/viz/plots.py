@@ -6,9 +6,7 @@ that are even in brightness. Numbers may be tensors, arrays or lists.
 
 import numpy as np
 
-from ..autograd.grad_mode import no_grad
-from ..core.dtypes import get_default_dtype
-from ..ops.creation.create import from_numpy
+from .. import from_numpy, get_default_dtype, no_grad
 from .drawing import COLOURS
 
 __all__ = ["attention_map", "curves", "decision_boundary", "feature_maps", "loss_surface"]

@@ -10,12 +10,12 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import Tensor
 from ..core import graph as autograd_graph
 from ..core.arrays import counted
 from ..core.graph import OutputNode
 from ..core.op import Op
-from ..core.tensor import Tensor
-from ..nn.modules.module import Module
+from ..nn import Module
 from ..nn.parameter import is_lazy
 from .inner import gradients_again, remember
 from .inner import known as word_at

@@ -13,9 +13,10 @@ from concurrent import futures
 
 import numpy as np
 
+from ... import Tensor
 from ...core.device import host
 from ...core.graph import bump_version, calling_line
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import wrap
 from ...optim.optimizer import Optimizer
 from ...serialization import loading, saving
 from ..buffers import source

@@ -11,9 +11,7 @@ numbers, so that it fits another number of ranks, or parameters in another order
 
 from dataclasses import dataclass
 
-from ...autograd.grad_mode import no_grad
-from ...core.tensor import Tensor
-from ...ops.creation.create import empty, zeros_like
+from ... import Tensor, empty, no_grad, zeros_like
 from ...optim.optimizer import Optimizer
 from ...utils._pytree import tree_map
 from ..collectives import broadcast

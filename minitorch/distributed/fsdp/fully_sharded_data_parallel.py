@@ -6,8 +6,8 @@ Libraries ask whether a module is one, and name its settings; so these are class
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from ...core.dtypes import dtype
-from ...nn.modules.module import Module
+from ... import dtype
+from ...nn import Module
 
 __all__ = ["BackwardPrefetch", "CPUOffload", "FullStateDictConfig", "FullyShardedDataParallel", "MixedPrecision",
            "ShardingStrategy", "StateDictType"]

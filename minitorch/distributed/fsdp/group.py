@@ -17,8 +17,8 @@ from ...autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ...autograd.saved import PACKED, PackedSaved, packed, stack
 from ...core.arrays import owner, pointer
 from ...core.tensor import kept, wrap
+from ...nn import Parameter
 from ...nn.hooks import note_change
-from ...nn.parameter import Parameter
 from .. import collectives as c
 from ..device_mesh import joined
 from ..reducing import ReduceOp

@@ -10,10 +10,9 @@ parameters the pass will reach; when the last one of a group has its gradient, t
 
 import functools
 
+from ... import Tensor
 from ...core.grad_mode import grad_mode
-from ...core.tensor import Tensor
-from ...nn.modules.container import ModuleDict, ModuleList
-from ...nn.modules.module import Module
+from ...nn import Module, ModuleDict, ModuleList
 from ...utils._pytree import tree_map
 from ..ddp import watched
 from ..device_mesh import DeviceMesh, init_device_mesh

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ...core.dtypes import dtype
+from ... import dtype
 
 __all__ = ["CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy"]
 

@@ -4,7 +4,7 @@ A policy is ``policy(module, recurse, nonwrapped_numel)``: with `recurse`, wheth
 whether to shard the module itself. They serve a loop over a model that calls `fully_shard`.
 """
 
-from ...nn.modules.container import ModuleDict, ModuleList
+from ...nn import ModuleDict, ModuleList
 
 __all__ = ["CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "lambda_auto_wrap_policy",
            "size_based_auto_wrap_policy", "transformer_auto_wrap_policy"]

@@ -5,8 +5,8 @@ a scatter. All ranks must differentiate, in the same order: their backward passe
 differentiated again.
 """
 
-from ...autograd.function import Function
-from ...ops.creation.create import empty, empty_like, zeros_like
+from ... import empty, empty_like, zeros_like
+from ...autograd import Function
 from .. import collectives as c
 from ..groups import resolved
 from ..reducing import ReduceOp

@@ -1,8 +1,6 @@
 """How a batch is divided into microbatches, and what the last stage gives is joined again."""
 
-from ...core.tensor import Tensor
-from ...ops.shapes.join import cat
-from ...ops.shapes.view import tensor_split
+from ... import Tensor, cat, tensor_split
 from ...utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["TensorChunkSpec", "merge_chunks", "split_args_kwargs_into_chunks"]

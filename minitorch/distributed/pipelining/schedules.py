@@ -6,7 +6,7 @@ than there are stages behind (Narayanan et al., "PipeDream", 2019; "Memory-Effic
 2021).
 """
 
-from ...autograd.grad_mode import no_grad
+from ... import no_grad
 from ...core.grad_mode import grad_mode
 from .microbatch import merge_chunks, split_args_kwargs_into_chunks, split_tree
 

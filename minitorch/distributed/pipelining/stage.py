@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from ...autograd.api import backward
-from ...core.tensor import Tensor
-from ...nn.modules.module import Module
-from ...ops.creation.create import empty, zeros_like
+from ... import Tensor, empty, zeros_like
+from ...autograd import backward
+from ...nn import Module
 from ..ddp import DistributedDataParallel
 from ..fsdp.module import FSDPModule
 from ..groups import resolved

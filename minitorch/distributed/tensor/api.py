@@ -1,11 +1,10 @@
 """`DTensor`: a tensor that lies on the ranks of a mesh; how it is made, and moved from one placement to another."""
 
+from ... import Size, Tensor, get_default_dtype
+from ...autograd import Function
 from ...autograd.dispatch import disabled_torch_function
-from ...autograd.function import Function
-from ...core.dtypes import get_default_dtype
-from ...core.tensor import Size, Tensor, kept, wrap
-from ...nn.modules.module import Module
-from ...nn.parameter import Parameter
+from ...core.tensor import kept, wrap
+from ...nn import Module, Parameter
 from .. import collectives as c
 from ..device_mesh import current_mesh
 from .backend import ShardedBackend, backend_of

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ... import Generator, Tensor
 from ...core.arrays import is_half, is_inexact
 from ...core.backend import Backend
 from ...core.device import get
 from ...core.errors import worded
 from ...core.registry import OPS
-from ...core.tensor import Tensor, wrap
-from ...random.generator import Generator
+from ...core.tensor import wrap
 from ...utils._pytree import tree_map
 from .. import collectives as c
 from .. import context

@@ -2,10 +2,7 @@
 
 import copy
 
-from ...nn.modules.conv import Conv1d, Conv2d, Conv3d
-from ...nn.modules.dropout import Dropout
-from ...nn.modules.linear import Linear
-from ...nn.modules.norm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from ...nn import BatchNorm1d, BatchNorm2d, BatchNorm3d, Conv1d, Conv2d, Conv3d, Dropout, Linear
 from ...nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 from .._symbolic_trace import symbolic_trace
 from ..graph import Graph

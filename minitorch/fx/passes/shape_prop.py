@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from ...core.storage import channels_last, channels_last_3d, contiguous_format
-from ...core.tensor import Tensor
+from ... import Tensor, channels_last, channels_last_3d, contiguous_format
 from ..interpreter import Interpreter
 from ..node import map_aggregate
 

@@ -1,5 +1,6 @@
 """`MaskedTensor`: a tensor some of whose elements do not count, and the rules of calls on it."""
 
+from ... import Tensor
 from ...autograd.wrapping import (
     WrappingTensor,
     differentiate,
@@ -12,7 +13,6 @@ from ...autograd.wrapping import (
     written_by,
 )
 from ...core.registry import FUNCTIONS
-from ...core.tensor import Tensor
 from ...explain.callers import warn
 from ...utils._pytree import tree_leaves, tree_map
 

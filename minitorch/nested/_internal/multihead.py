@@ -3,8 +3,8 @@
 Each element attends on its own, so no position is padding, and the result has the sizes of the queries.
 """
 
+from ... import Tensor
 from ...core.registry import FUNCTIONS
-from ...core.tensor import Tensor
 from .nested_tensor import NestedTensor, cat
 from .rules import rule as jagged_rule
 from .strided import StridedNestedTensor, of_elements

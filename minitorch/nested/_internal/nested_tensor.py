@@ -4,11 +4,11 @@ The elements lie behind each other in one tensor, `values`, along the ragged dim
 and the last ends. With `lengths` an element is shorter than the distance to the next one: there are holes.
 """
 
+from ... import Size, Tensor, jagged
 from ...autograd.wrapping import WrappingTensor
 from ...core.grad_mode import grad_mode
 from ...core.registry import FUNCTIONS
-from ...core.storage import jagged
-from ...core.tensor import Size, Tensor, new_size
+from ...core.tensor import new_size
 from .nested_int import ragged_size
 from .rules import answer
 

@@ -6,9 +6,8 @@ with the ragged dimension, or not at all.
 
 import math
 
+from ... import Tensor, iinfo
 from ...autograd.wrapping import name_of
-from ...core.tensor import Tensor
-from ...host.type_info import iinfo
 from .rules import along_dense, arguments, first, not_there, pointwise, rule
 
 __all__: list = []

@@ -8,6 +8,7 @@ which is entered as kernels are: ``@rule("cat")``. A rule is given the function 
 import inspect
 from functools import lru_cache
 
+from ... import Tensor
 from ...autograd.wrapping import (
     NoArray,
     WrappingTensor,
@@ -20,7 +21,6 @@ from ...autograd.wrapping import (
     ruling,
     written_by,
 )
-from ...core.tensor import Tensor
 from ...utils._pytree import tree_leaves, tree_map
 
 __all__ = ["RULES", "answer", "arguments", "first", "not_there", "parameters", "pointwise", "rule", "same_raggedness",

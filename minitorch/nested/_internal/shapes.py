@@ -1,7 +1,7 @@
 """Rules of jagged tensors: elements, views, pieces, and tensors brought together."""
 
+from ... import Tensor
 from ...autograd.wrapping import WrappingTensor, name_of
-from ...core.tensor import Tensor
 from .nested_tensor import NestedTensor, cat, offsets_of
 from .rules import arguments, beside, dense_dim, first, not_there, rule, same_raggedness
 

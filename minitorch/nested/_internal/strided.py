@@ -6,6 +6,7 @@ work on each number: these run on the buffer.
 
 import math
 
+from ... import Tensor, get_default_dtype, strided
 from ...autograd.wrapping import (
     WrappingTensor,
     differentiate,
@@ -15,9 +16,6 @@ from ...autograd.wrapping import (
     name_of,
     written_by,
 )
-from ...core.dtypes import get_default_dtype
-from ...core.storage import strided
-from ...core.tensor import Tensor
 from ...utils._pytree import tree_leaves, tree_map
 from .nested_tensor import arange, cat
 from .rules import RULES as JAGGED

@@ -5,11 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtypes import float32, uint8
-from ...core.tensor import Tensor
-from ...ops.creation.create import ones_like, tensor
-from ...ops.elementwise.compare import choose as where
-from ...ops.shapes.join import stack
+from ... import Tensor, float32, ones_like, stack, tensor, uint8, where
 from .kinds import accepts_arrays, get_dimensions, is_pil, pil_module
 from .values import convert_image_dtype, largest, rgb_to_grayscale
 

@@ -3,11 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.dtypes import float32
-from ...core.tensor import Tensor
+from ... import Tensor, float32, linspace, randn_like, tensor
 from ...nn.functional import conv2d, pad
-from ...ops.creation.create import linspace, tensor
-from ...ops.creation.random import randn_like
 from .color import adjusted, brightest
 from .kinds import accepts_arrays, both, is_pil, pil_to_tensor, to_pil_image
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ... import Tensor, from_numpy, get_default_dtype, uint8
 from ...core.device import host
-from ...core.dtypes import as_np, get_default_dtype, uint8
-from ...core.tensor import Tensor, wrap
-from ...ops.creation.create import from_numpy
+from ...core.dtypes import as_np
+from ...core.tensor import wrap
 
 
 class InterpolationMode(enum.Enum):

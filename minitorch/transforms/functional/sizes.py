@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtypes import float32
-from ...host.type_info import iinfo
-from ...ops.creation.create import from_numpy
+from ... import float32, from_numpy, iinfo
 from .kinds import (
     InterpolationMode,
     accepts_arrays,

@@ -4,11 +4,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from ... import Tensor, as_tensor, float32, iinfo, int32, int64
 from ...core import dtypes
-from ...core.dtypes import float32, int32, int64
-from ...core.tensor import Tensor
-from ...host.type_info import iinfo
-from ...ops.creation.create import as_tensor
 from .kinds import accepts_arrays, get_dimensions, is_pil
 
 

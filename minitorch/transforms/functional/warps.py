@@ -10,12 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtypes import float32
-from ...core.tensor import Tensor
+from ... import Tensor, cat, float32, from_numpy, ones, tensor, where
 from ...nn.functional import grid_sample
-from ...ops.creation.create import from_numpy, ones, tensor
-from ...ops.elementwise.compare import choose as where
-from ...ops.shapes.join import cat
 from .filters import on_pixels, on_planes
 from .kinds import InterpolationMode, accepts_arrays, get_dimensions, interpolation_of, is_pil, pil_module
 

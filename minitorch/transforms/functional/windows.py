@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.tensor import Tensor
-from ...ops.nn.pad import pad as pad_tensor
+from ... import Tensor
+from ...nn.functional import pad as pad_tensor
 from .kinds import InterpolationMode, accepts_arrays, as_index, both, get_dimensions, is_pil, pil_module
 from .sizes import resize
 

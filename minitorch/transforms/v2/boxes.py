@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.tensor import Tensor
+from ... import Tensor
 from ...utils._pytree import tree_flatten, tree_unflatten
 from ..tv_tensors import BoundingBoxes, BoundingBoxFormat, KeyPoints, Mask, Places, wrap
 from .places import clamped, convert

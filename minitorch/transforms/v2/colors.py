@@ -4,8 +4,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from ...ops.creation.random import randint
-from ...ops.shapes.join import stack
+from ... import randint, stack
 from .. import colors
 from ..base import check_sequence
 from ..functional.color import check_bytes

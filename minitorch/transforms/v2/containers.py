@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...ops.creation.create import tensor
-from ...ops.creation.random import multinomial, rand, randperm
+from ... import multinomial, rand, randperm, tensor
 from .transform import Transform
 
 

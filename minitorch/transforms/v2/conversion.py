@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtypes import as_np, float32
-from ...core.tensor import Tensor
-from ...ops.creation.create import from_numpy, tensor
+from ... import Tensor, float32, from_numpy, tensor
+from ...core.dtypes import as_np
 from .. import functional as F
 from .. import transforms
 from ..functional.kinds import is_pil, pil_to_tensor

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.dtypes import float32
-from ...core.tensor import Tensor
-from ...ops.creation.random import rand, randint, randperm
+from ... import Tensor, float32, rand, randint, randperm
 from .. import functional as F
 from ..base import WithProbability, chance, check_sequence, uniform
 from ..functional.kinds import InterpolationMode, get_dimensions, interpolation_of

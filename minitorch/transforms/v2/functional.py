@@ -4,7 +4,7 @@ import functools
 import inspect
 from typing import Any
 
-from ...core.tensor import Tensor
+from ... import Tensor
 from .. import functional as F
 from ..functional.kinds import InterpolationMode
 from ..tv_tensors import BoundingBoxFormat, Mask, Places, TVTensor

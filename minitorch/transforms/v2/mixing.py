@@ -3,11 +3,8 @@
 import math
 from typing import Any
 
-from ...core.tensor import Tensor
+from ... import Tensor, _sample_dirichlet, randint, tensor
 from ...nn.functional import one_hot
-from ...ops.creation.create import tensor
-from ...ops.creation.random import randint
-from ...ops.variates import _sample_dirichlet
 from ...utils._pytree import tree_flatten, tree_unflatten
 from ..functional.kinds import is_pil
 from ..tv_tensors import Mask, Places, Video

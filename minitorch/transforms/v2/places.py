@@ -5,10 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtypes import float32
-from ...core.tensor import Tensor
-from ...ops.creation.create import tensor
-from ...ops.shapes.join import cat, stack
+from ... import Tensor, cat, float32, stack, tensor
 from ..functional.warps import expanded, from_middle, inverse_affine, perspective_coefficients
 from ..tv_tensors import BoundingBoxes, BoundingBoxFormat, Places, wrap
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...ops.creation.random import rand, randint
+from ... import rand, randint
 from .. import autoaugment
 from ..autoaugment import magnitude_at, magnitudes
 from ..tv_tensors import Mask, Places

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.tensor import Tensor
-from ...nn.modules.module import Module
+from ... import Tensor
+from ...nn import Module
 from ...utils._pytree import tree_flatten, tree_unflatten
 from ..base import ImageTransform
 from ..functional.kinds import InterpolationMode, get_dimensions, is_pil

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from functools import partial
 
-from ... import nn
-from ...nn.parameter import Parameter
-from ...ops.creation.create import ones
+from ... import nn, ones
+from ...nn import Parameter
 from ..ops.drop_layers import StochasticDepth
 from ..ops.misc import Conv2dNormActivation, Permute
 from ._api import register_model

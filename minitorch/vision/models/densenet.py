@@ -3,8 +3,7 @@
 import re
 from collections import OrderedDict
 
-from ... import nn
-from ...ops.shapes.join import cat
+from ... import cat, nn
 from ...utils.checkpoint import checkpoint
 from ._api import register_model
 from ._utils import initialise_convolutions

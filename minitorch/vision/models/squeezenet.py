@@ -1,7 +1,6 @@
 """SqueezeNet: F. Iandola et al., "SqueezeNet: AlexNet-level accuracy with 50x fewer parameters" (2016)."""
 
-from ... import nn
-from ...ops.shapes.join import cat
+from ... import cat, nn
 from ._api import register_model
 
 __all__ = ["SqueezeNet", "squeezenet1_0", "squeezenet1_1"]

@@ -4,12 +4,10 @@ and "Swin Transformer V2: Scaling Up Capacity and Resolution" (2022). Images lie
 import math
 from functools import partial
 
-from ... import nn
+from ... import arange, cat, meshgrid, nn, ones, stack, zeros
+from ...nn import Parameter
 from ...nn.functional import dropout as drop
 from ...nn.functional import linear, normalize, pad
-from ...nn.parameter import Parameter
-from ...ops.creation.create import arange, ones, zeros
-from ...ops.shapes.join import cat, meshgrid, stack
 from ..ops.drop_layers import StochasticDepth
 from ..ops.misc import MLP, Permute
 from ._api import register_model

@@ -5,11 +5,9 @@ from collections import OrderedDict
 from functools import partial
 from typing import Any, NamedTuple
 
-from ... import nn
+from ... import cat, empty, nn, zeros
+from ...nn import Parameter
 from ...nn.functional import interpolate
-from ...nn.parameter import Parameter
-from ...ops.creation.create import empty, zeros
-from ...ops.shapes.join import cat
 from ..ops.misc import MLP, Conv2dNormActivation
 from ._api import register_model
 

@@ -5,10 +5,7 @@ A box is (x1, y1, x2, y2) with x1 <= x2 and y1 <= y2 unless another form is name
 
 import math
 
-from ...ops.creation.create import empty
-from ...ops.elementwise.compare import maximum, minimum
-from ...ops.indexing.mask import nonzero
-from ...ops.shapes.join import cat, stack
+from ... import cat, empty, maximum, minimum, nonzero, stack
 
 __all__ = ["batched_nms", "box_area", "box_convert", "box_iou", "clip_boxes_to_image", "complete_box_iou",
            "distance_box_iou", "generalized_box_iou", "masks_to_boxes", "nms", "remove_small_boxes"]

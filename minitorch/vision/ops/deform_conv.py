@@ -2,13 +2,10 @@
 
 import math
 
-from ... import nn
+from ... import arange, einsum, empty, nn, stack
+from ...nn import Parameter
 from ...nn.functional import grid_sample
 from ...nn.modules.utils import pair
-from ...nn.parameter import Parameter
-from ...ops.creation.create import arange, empty
-from ...ops.linalg.einsum import einsum
-from ...ops.shapes.join import stack
 
 __all__ = ["DeformConv2d", "deform_conv2d"]
 

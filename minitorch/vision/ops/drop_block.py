@@ -1,7 +1,7 @@
 """Dropout of squares: G. Ghiasi et al., "DropBlock: A regularization method for convolutional networks" (2018)."""
 
+from ...nn import Module
 from ...nn.functional import max_pool2d, max_pool3d, pad
-from ...nn.modules.module import Module
 
 __all__ = ["DropBlock2d", "DropBlock3d", "drop_block2d", "drop_block3d"]
 

@@ -1,6 +1,6 @@
 """Whole layers skipped in training: G. Huang et al., "Deep Networks with Stochastic Depth" (2016)."""
 
-from ...nn.modules.module import Module
+from ...nn import Module
 
 __all__ = ["StochasticDepth", "stochastic_depth"]
 

@@ -2,8 +2,8 @@
 
 import math
 
+from ... import maximum, minimum
 from ...nn.functional import binary_cross_entropy_with_logits
-from ...ops.elementwise.compare import maximum, minimum
 from .boxes import floating, slant
 
 __all__ = ["complete_box_iou_loss", "distance_box_iou_loss", "generalized_box_iou_loss", "sigmoid_focal_loss"]

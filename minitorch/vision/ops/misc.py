@@ -1,8 +1,6 @@
 """Layers that several models of images are made of, under torchvision's names."""
 
-from ... import nn
-from ...core.tensor import Tensor
-from ...ops.creation.create import ones, zeros
+from ... import Tensor, nn, ones, zeros
 
 __all__ = ["MLP", "Conv2dNormActivation", "Conv3dNormActivation", "FrozenBatchNorm2d", "Permute", "SqueezeExcitation"]
 

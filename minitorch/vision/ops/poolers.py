@@ -2,10 +2,9 @@
 
 import math
 
-from ...nn.modules.module import Module
+from ... import cat, nonzero
+from ...nn import Module
 from ...nn.modules.utils import pair
-from ...ops.indexing.mask import nonzero
-from ...ops.shapes.join import cat
 from .boxes import box_area
 from .roi import roi_align
 

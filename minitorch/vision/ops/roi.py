@@ -4,12 +4,8 @@ Pooling by means is a product with a matrix of weights along rows and one along 
 what these weights are. Gradients are those for the feature maps; boxes get none, as in torchvision.
 """
 
-from ... import nn
-from ...core.tensor import Tensor
+from ... import Tensor, arange, cat, einsum, nn, stack
 from ...nn.modules.utils import pair
-from ...ops.creation.create import arange
-from ...ops.linalg.einsum import einsum
-from ...ops.shapes.join import cat, stack
 
 __all__ = ["PSRoIAlign", "PSRoIPool", "RoIAlign", "RoIPool", "ps_roi_align", "ps_roi_pool", "roi_align", "roi_pool"]
 

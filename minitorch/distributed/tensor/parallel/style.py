@@ -7,10 +7,8 @@ Shoeybi et al., "Megatron-LM: Training Multi-Billion Parameter Language Models U
 import warnings
 from fnmatch import fnmatch
 
-from ....core.tensor import Tensor
-from ....nn.modules.linear import Linear
-from ....nn.modules.sparse import Embedding
-from ....nn.parameter import Parameter
+from .... import Tensor
+from ....nn import Embedding, Linear, Parameter
 from ...device_mesh import current_mesh
 from ..api import DTensor, distribute_module, distribute_tensor
 from ..placement_types import Placement, Replicate, Shard, normalized

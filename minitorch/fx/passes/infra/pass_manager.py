@@ -4,7 +4,7 @@ import inspect
 from collections import deque
 from functools import wraps
 
-from ....nn.modules.module import Module
+from ....nn import Module
 from ...graph_module import GraphModule
 from .pass_base import PassResult
 
