@@ -11,12 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from . import Generator, from_numpy, get_default_dtype, int64, randint
-from .core.registry import FUNCTIONS
+from . import Generator, from_numpy, get_default_dtype, int64, randint, zeros
 
 __all__ = ["SobolEngine"]
 
-zeros = FUNCTIONS["", "zeros"].call
 BITS = 30
 
 

@@ -7,21 +7,12 @@ says. Where no element counts the result is that replacement, or NaN.
 
 import math
 
-from .. import float32, iinfo, int64
-from ..core.registry import FUNCTIONS
+import minitorch as torch
+
 from .maskedtensor.core import MaskedTensor
 
 __all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
            "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
-
-
-def function(name):
-    """A public function of the package."""
-    return FUNCTIONS["", name].call
-
-
-vector_norm = FUNCTIONS["linalg", "vector_norm"].call
-softmin_of = FUNCTIONS["nn.functional", "softmin"].call
 
 
 # ------------------------------------------------------------------ what counts
@@ -36,10 +27,10 @@ def combined(name, input, mask, fill):
         if input.dtype.np.kind == "c" and name == "logsumexp":
             fill = complex(fill, 0)
         elif input.dtype.np.kind in "iu":
-            fill = iinfo(input.dtype).max if fill > 0 else iinfo(input.dtype).min
+            fill = torch.iinfo(input.dtype).max if fill > 0 else torch.iinfo(input.dtype).min
         else:
             raise NotImplementedError(f"identity of {name} on {input.dtype} input")
-    return function("where")(mask, input, input.new_tensor(fill))
+    return torch.where(mask, input, input.new_tensor(fill))
 
 
 def canonical(input, mask):
@@ -47,7 +38,7 @@ def canonical(input, mask):
     if mask.ndim > input.ndim:
         raise IndexError(f"the mask has to be broadcastable to the input: it has {mask.ndim} dimensions, the input "
                          f"{input.ndim} (got mask dimensionality higher than of the input)")
-    return function("broadcast_to")(mask, input.shape).bool()
+    return torch.broadcast_to(mask, input.shape).bool()
 
 
 def dims_of(dim, ndim):
@@ -66,21 +57,22 @@ def dims_of(dim, ndim):
 
 def total_type(input, dtype):
     """The type of a sum or product: int64 of bools and whole numbers, as PyTorch adds them."""
-    return dtype or (int64 if input.dtype.np.kind in "biu" else input.dtype)
+    return dtype or (torch.int64 if input.dtype.np.kind in "biu" else input.dtype)
 
 
 # ------------------------------------------------------------------ reductions
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The sum of the elements that count, along `dim` (None: all)."""
     dims = dims_of(dim, input.ndim)
-    return function("sum")(combined("sum", input, mask, 0), dims, bool(keepdim), dtype=total_type(input, dtype))
+    values = combined("sum", input, mask, 0)
+    return torch.sum(values, dims, bool(keepdim), dtype=total_type(input, dtype))
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The product of the elements that count, along `dim` (None: all)."""
     result = combined("prod", input, mask, 1).to(total_type(input, dtype))
     for d in reversed(dims_of(dim, input.ndim)):
-        result = function("prod")(result, d, keepdim=bool(keepdim))
+        result = torch.prod(result, d, keepdim=bool(keepdim))
     return result
 
 
@@ -108,13 +100,14 @@ def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def extreme(name, input, dim, keepdim, dtype, mask, fill):
-    return function(name)(combined(name, input, mask, fill), dim, bool(keepdim)).to(dtype or input.dtype)
+    values = combined(name, input, mask, fill)
+    return getattr(torch, name)(values, dim, bool(keepdim)).to(dtype or input.dtype)
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """``log(sum(exp(x)))`` over the elements that count, along `dim` (None: all)."""
     dims = dims_of(dim, input.ndim)
-    found = function("logsumexp")(combined("logsumexp", input, mask, -math.inf), dims, keepdim=keepdim)
+    found = torch.logsumexp(combined("logsumexp", input, mask, -math.inf), dims, keepdim=keepdim)
     return found.to(dtype or input.dtype)
 
 
@@ -122,15 +115,19 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The vector norm `ord` of the elements that count, along `dim` (None: all)."""
     fill = math.inf if ord == -math.inf else 0
     values = combined("norm", input, mask, fill)
-    return vector_norm(values, ord, dims_of(dim, input.ndim), bool(keepdim), dtype=dtype or input.dtype)
+    return torch.linalg.vector_norm(values, ord, dims_of(dim, input.ndim), bool(keepdim),
+                                    dtype=dtype or input.dtype)
 
 
 def counted(input, dim, keepdim, mask):
     """How many elements count, along `dim`."""
     if isinstance(input, MaskedTensor):
         mask = input.get_mask()
-    counts = function("ones")(input.shape, dtype=int64, device=input.device) if mask is None else canonical(input, mask)
-    return function("sum")(counts, dims_of(dim, input.ndim), bool(keepdim))
+    if mask is None:
+        counts = torch.ones(input.shape, dtype=torch.int64, device=input.device)
+    else:
+        counts = canonical(input, mask)
+    return torch.sum(counts, dims_of(dim, input.ndim), bool(keepdim))
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -148,8 +145,8 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     """The lower median of the elements that count, along `dim`; NaN where none does (ValueError for whole numbers)."""
     d, = dims_of(dim, input.ndim)
     is_float = input.is_floating_point()
-    values = combined("median", input if is_float else input.to(float32), mask, math.nan)
-    found = function("nanmedian")(values, d, keepdim).values
+    values = combined("median", input if is_float else input.to(torch.float32), mask, math.nan)
+    found = torch.nanmedian(values, d, keepdim).values
     if is_float:
         return found
     if found.isnan().any():
@@ -163,7 +160,7 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
     correction = (1.0 if unbiased in (None, True) else 0.0) if correction is None else float(correction)
-    dtype = dtype or (float32 if input.dtype.np.kind in "biu" else input.dtype)
+    dtype = dtype or (torch.float32 if input.dtype.np.kind in "biu" else input.dtype)
     if isinstance(input, MaskedTensor):
         input, mask = input.get_data(), input.get_mask()
     counts = counted(input, dim, True, mask)
@@ -185,25 +182,27 @@ def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 def softmax(input, dim, *, dtype=None, mask=None):
     """``exp(x) / sum(exp(x))`` over the elements that count, along `dim`; the others become 0."""
     d, = dims_of(dim, input.ndim)
-    return function("softmax")(combined("amax", input, mask, -math.inf), d, dtype=dtype or input.dtype)
+    return torch.softmax(combined("amax", input, mask, -math.inf), d, dtype=dtype or input.dtype)
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
     """``log(softmax(x))`` over the elements that count, along `dim`."""
     d, = dims_of(dim, input.ndim)
-    return function("log_softmax")(combined("amax", input, mask, -math.inf), d, dtype=dtype or input.dtype)
+    values = combined("amax", input, mask, -math.inf)
+    return torch.log_softmax(values, d, dtype=dtype or input.dtype)
 
 
 def softmin(input, dim, *, dtype=None, mask=None):
     """``softmax(-x)`` over the elements that count, along `dim`."""
     d, = dims_of(dim, input.ndim)
-    return softmin_of(combined("amin", input, mask, math.inf), d, dtype=dtype or input.dtype)
+    values = combined("amin", input, mask, math.inf)
+    return torch.nn.functional.softmin(values, d, dtype=dtype or input.dtype)
 
 
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     """``x / max(norm(x), eps)``, the norm `ord` of the elements that count, along `dim`; the others become 0."""
     norms = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    return combined("sum", input, mask, 0) / function("maximum")(norms, norms.new_full((), eps))
+    return combined("sum", input, mask, 0) / torch.maximum(norms, norms.new_full((), eps))
 
 
 def cumsum(input, dim, *, dtype=None, mask=None):
@@ -221,13 +220,13 @@ def cumulated(name, input, dim, dtype, mask, fill):
     values = combined(name, input, mask, fill)
     if (dtype or input.dtype).name == "bool":
         raise NotImplementedError(f'"{name}" not implemented for \'Bool\': give a dtype, as in dtype=minitorch.int64')
-    return function(name)(values, d, dtype=dtype or input.dtype)
+    return getattr(torch, name)(values, d, dtype=dtype or input.dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     """``log(exp(input) + exp(other))``, elementwise, of the elements that count."""
     values = [combined("logaddexp", x, mask, -math.inf) for x, mask in ((input, input_mask), (other, other_mask))]
-    return function("logaddexp")(*values).to(dtype or input.dtype)
+    return torch.logaddexp(*values).to(dtype or input.dtype)
 
 
 def every(input, dim=None, *, keepdim=False, mask=None):

@@ -12,16 +12,13 @@ In the layout ``torch.jagged`` elements differ in one size, which the shape show
 `docs/nested.md` is the page on them.
 """
 
-from .. import Tensor, jagged, no_grad, strided
-from ..core.registry import FUNCTIONS
+from .. import Tensor, arange, as_tensor, cat, jagged, no_grad, strided
 from ._internal import multihead, products, reductions, shapes  # noqa: F401  rules, entered by being imported
-from ._internal.nested_tensor import NestedTensor, arange, cat, offsets_of
+from ._internal.nested_tensor import NestedTensor, offsets_of
 from ._internal.strided import StridedNestedTensor, of_elements
 
 __all__ = ["as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
            "to_padded_tensor"]
-
-as_tensor = FUNCTIONS["", "as_tensor"].call
 
 
 def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):

@@ -1,7 +1,6 @@
 """Conversion between layouts, dtypes and devices, masks, copies."""
 
-from .. import Tensor, strided
-from ..core.registry import FUNCTIONS
+from .. import Tensor, full_like, ones_like, randn_like, strided
 from ..core.tensor import wrap
 from .functions import ToDense, build, coalesce, dense, pick, picked, reordered, values_of
 from .layouts import LAYOUTS
@@ -189,21 +188,19 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
     return to_sparse(made(array, like.backend), layout=layout or input.layout).requires_grad_(requires_grad)
 
 
-def filled_like(name):
-    """``name(input, ...)`` of a compressed tensor, at the same places; a COO tensor is refused, as in PyTorch."""
-    function = FUNCTIONS["", name].call
-
+def filled_like(function):
+    """`function` of a compressed tensor, at the same places; refuses COO tensors, as PyTorch."""
     def fill(input, *args, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, **options):
         if input.is_sparse:
-            raise refused(name, input)
+            raise refused(function.__name__, input)
         like = to(input.detach(), device=device, dtype=dtype)
         found = build(function(values_of(like), *args, **options), like.array.pattern)
         return found.requires_grad_(requires_grad)
     return fill
 
 
-for _name in ("ones_like", "full_like", "randn_like"):
-    answers(_name)(filled_like(_name))
+for _function in (ones_like, full_like, randn_like):
+    answers(_function.__name__)(filled_like(_function))
 
 
 # ---- questions ---------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import numbers
 
-from .. import Tensor, result_type
+from .. import Tensor, conj_physical, positive, pow, result_type, square
 from ..core.grad_mode import grad_mode
 from ..core.graph import bump_version
 from ..core.inplace import adopt, check_is_no_leaf
@@ -36,9 +36,9 @@ def keeping_zeros():
 
 for _name, _function, _is_linear in keeping_zeros():
     answers(_name)(of_values(_function, _is_linear))
-for _name in ("positive", "conj_physical"):
-    answers(_name)(of_values(FUNCTIONS["", _name].call, True))
-answers("square")(of_values(FUNCTIONS["", "square"].call))
+answers("positive")(of_values(positive, True))
+answers("conj_physical")(of_values(conj_physical, True))
+answers("square")(of_values(square))
 
 
 # ---- sums --------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def power(input, exponent, *, out=None):
         raise refused("pow with a tensor as exponent", exponent if isinstance(exponent, SparseTensor) else input)
     if exponent == 0:
         raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
-    return of_values(FUNCTIONS["", "pow"].call)(input, exponent, out=out)
+    return of_values(pow)(input, exponent, out=out)
 
 
 # ---- writes in place ---------------------------------------------------------------------------------------

@@ -74,9 +74,9 @@ ARROWS = {                                                 # "minitorch": public
     "array_api": "minitorch",                              # the standard's names, by public functions
     "nested": "minitorch core autograd pytree sym utils",  # batches of tensors that differ in size
     # tensors some of whose elements do not count
-    "masked": "minitorch core autograd explain pytree",
+    "masked": "minitorch autograd explain pytree",
     "vision": "minitorch datasets hub nn transforms utils",
-    "quasirandom": "minitorch core",                       # Sobol' sequences
+    "quasirandom": "minitorch",                            # Sobol' sequences
     # -- the top: imported by none, but the profiler's use of pictures
     # datasets: drawings, as digits are
     "viz": "minitorch core datasets nn formula printing pytree theme testing",

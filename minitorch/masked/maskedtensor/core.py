@@ -1,6 +1,6 @@
 """`MaskedTensor`: a tensor some of whose elements do not count, and the rules of calls on it."""
 
-from ... import Tensor
+from ... import Tensor, ones_like, where
 from ...autograd.wrapping import (
     WrappingTensor,
     differentiate,
@@ -12,7 +12,6 @@ from ...autograd.wrapping import (
     ruling,
     written_by,
 )
-from ...core.registry import FUNCTIONS
 from ...explain.callers import warn
 from ...utils._pytree import tree_leaves, tree_map
 
@@ -21,7 +20,6 @@ __all__ = ["MaskedTensor", "is_masked_tensor", "rule"]
 KINDS = {"float16", "float32", "float64", "bool", "int8", "int16", "int32", "int64"}
 RULES: dict = {}                                           # name of a function or method: its rule
 rule = ruling(RULES)
-where, ones_like = FUNCTIONS["", "where"].call, FUNCTIONS["", "ones_like"].call
 
 
 class MaskedTensor(WrappingTensor):

@@ -3,16 +3,13 @@
 Each element attends on its own, so no position is padding, and the result has the sizes of the queries.
 """
 
-from ... import Tensor
-from ...core.registry import FUNCTIONS
-from .nested_tensor import NestedTensor, cat
+from ... import Tensor, cat, ones
+from .nested_tensor import NestedTensor
 from .rules import rule as jagged_rule
 from .strided import StridedNestedTensor, of_elements
 from .strided import rule as strided_rule
 
 __all__: list = []
-
-ones = FUNCTIONS["", "ones"].call
 
 
 def refuse(query, key, value, key_padding_mask, attn_mask):

@@ -4,17 +4,14 @@ The elements lie behind each other in one tensor, `values`, along the ragged dim
 and the last ends. With `lengths` an element is shorter than the distance to the next one: there are holes.
 """
 
-from ... import Size, Tensor, jagged
+from ... import Size, Tensor, arange, cat, jagged
 from ...autograd.wrapping import WrappingTensor
 from ...core.grad_mode import grad_mode
-from ...core.registry import FUNCTIONS
 from ...core.tensor import new_size
 from .nested_int import ragged_size
 from .rules import answer
 
-__all__ = ["NestedTensor", "arange", "cat"]
-
-arange, cat = FUNCTIONS["", "arange"].call, FUNCTIONS["", "cat"].call
+__all__ = ["NestedTensor"]
 
 
 class NestedTensor(WrappingTensor):

@@ -1,13 +1,11 @@
 """Rules of jagged tensors: linear maps, products, normalisation, attention, losses."""
 
+from ... import cat, matmul, stack
 from ...autograd.wrapping import WrappingTensor, name_of
-from ...core.registry import FUNCTIONS
-from .nested_tensor import NestedTensor, cat
+from .nested_tensor import NestedTensor
 from .rules import arguments, first, not_there, rule, same_raggedness
 
 __all__: list = []
-
-matmul, stack = FUNCTIONS["", "matmul"].call, FUNCTIONS["", "stack"].call
 
 
 def dense_end(func, nt, n=1):

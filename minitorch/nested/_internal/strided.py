@@ -6,7 +6,7 @@ work on each number: these run on the buffer.
 
 import math
 
-from ... import Tensor, get_default_dtype, strided
+from ... import Tensor, arange, cat, get_default_dtype, strided
 from ...autograd.wrapping import (
     WrappingTensor,
     differentiate,
@@ -17,7 +17,6 @@ from ...autograd.wrapping import (
     written_by,
 )
 from ...utils._pytree import tree_leaves, tree_map
-from .nested_tensor import arange, cat
 from .rules import RULES as JAGGED
 from .rules import arguments, in_place_by_name, parameters, pointwise, spread
 
