@@ -30,7 +30,6 @@ import traceback
 import numpy as np
 
 from .. import Tensor, from_numpy
-from ..core.arrays import is_floating
 from ..testing.strategies import Draw
 from . import card
 from .naming import Tried, name_of
@@ -364,10 +363,13 @@ def equal(a, b, rtol, atol):
     return type(a) is type(b) and a == b
 
 
+FLOATS = "fV"                                              # kinds of dtypes; bfloat16's is "V"
+
+
 def finite(value):
     if isinstance(value, (list, tuple)):
         return all(map(finite, value))
-    if isinstance(value, (float, np.ndarray)) and is_floating(np.asarray(value).dtype):
+    if isinstance(value, (float, np.ndarray)) and np.asarray(value).dtype.kind in FLOATS:
         return bool(np.isfinite(value).all())
     return True
 
@@ -389,7 +391,7 @@ def rounded(value, digits):
     """The same with floats rounded, except those that would become zero."""
     if isinstance(value, (list, tuple)):
         return type(value)(rounded(v, digits) for v in value)
-    if isinstance(value, float) or isinstance(value, np.ndarray) and is_floating(value.dtype):
+    if isinstance(value, float) or isinstance(value, np.ndarray) and value.dtype.kind in FLOATS:
         short = np.round(value, digits)
         short = np.where(short == 0, value, short)
         return float(short) if isinstance(value, float) else short

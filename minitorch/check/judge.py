@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.arrays import is_inexact
 from . import exercise, exercises, notebook
 
 __all__ = ["decoded", "encoded", "main", "outcome_of"]
@@ -37,7 +36,7 @@ def encoded(value, depth=0):
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, complex):
         return {"complex": [encoded(value.real), encoded(value.imag)]}
-    if isinstance(value, np.ndarray) and is_inexact(value.dtype) and value.dtype.kind == "V":
+    if isinstance(value, np.ndarray) and value.dtype.kind == "V":
         value = value.astype(np.float32)                   # JSON's readers need not know bfloat16
     if isinstance(value, np.ndarray) and value.dtype.kind in KINDS and value.size <= MOST:
         packed = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()

@@ -8,7 +8,7 @@ import numpy as np
 import minitorch as torch
 from minitorch import nn
 from minitorch.nn import functional as F
-from minitorch.testing.runs.watch import doctor
+from minitorch.testing import doctor
 
 from .exercise import Exercise, show
 

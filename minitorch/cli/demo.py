@@ -125,8 +125,7 @@ def side_by_side(data, args):
 def train_epoch(model, optimizer, schedule, data, args, label):
     """One pass over the data in random order; the loss of each batch."""
     from .. import nn
-    from ..utils.data.dataloader import DataLoader
-    from ..utils.data.dataset import TensorDataset
+    from ..utils.data import DataLoader, TensorDataset
     model.train()
     losses, criterion = [], nn.CrossEntropyLoss()
     for images, labels in progress(DataLoader(TensorDataset(*data), args.batch_size, shuffle=True), label):

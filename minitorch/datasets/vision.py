@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import Tensor
-from ..utils.data.dataset import Dataset
+from ..utils.data import Dataset
 
 
 class VisionDataset(Dataset):

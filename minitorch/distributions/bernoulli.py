@@ -2,9 +2,8 @@
 
 import math
 
-from .. import Size, arange, bernoulli, no_grad
+from .. import Size, arange, bernoulli, no_grad, where
 from ..nn.functional import binary_cross_entropy_with_logits
-from ..ops.elementwise.compare import where
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import ByProbabilities, broadcast_all

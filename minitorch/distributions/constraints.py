@@ -4,10 +4,10 @@
 dimensions. A constraint whose bounds depend on a distribution's parameters is a `dependent_property` of its class.
 """
 
+from .. import bool as bool_dtype
 from .. import cat as concatenate
 from .. import finfo, full
 from .. import stack as stacked
-from ..core import dtypes
 from ..linalg import cholesky_ex, eigvalsh
 
 __all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
@@ -354,7 +354,7 @@ class _Square(Constraint):
     event_dim = 2
 
     def check(self, value):
-        return full(value.shape[:-2], is_square(value), dtype=dtypes.bool, device=value.device)
+        return full(value.shape[:-2], is_square(value), dtype=bool_dtype, device=value.device)
 
 
 class _Symmetric(_Square):

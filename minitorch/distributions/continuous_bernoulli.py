@@ -2,9 +2,8 @@
 
 import math
 
-from .. import Size, rand
+from .. import Size, rand, where
 from ..nn.functional import binary_cross_entropy_with_logits
-from ..ops.elementwise.compare import where
 from . import constraints
 from .exp_family import ExponentialFamily
 from .utils import ByProbabilities, all_true, broadcast_all, clamp_probs, lazy_property, logits_to_probs

@@ -1,8 +1,7 @@
 """The Dirichlet distribution."""
 
-from .. import Size, _sample_dirichlet
+from .. import Size, _sample_dirichlet, where
 from ..nn.functional import one_hot
-from ..ops.elementwise.compare import where
 from . import constraints
 from .exp_family import ExponentialFamily
 

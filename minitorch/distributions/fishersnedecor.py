@@ -2,8 +2,7 @@
 
 import math
 
-from .. import Size, finfo
-from ..ops.elementwise.compare import where
+from .. import Size, finfo, where
 from . import constraints
 from .distribution import Distribution
 from .gamma import Gamma

@@ -2,8 +2,7 @@
 
 import math
 
-from .. import Size, finfo, rand
-from ..ops.elementwise.compare import where
+from .. import Size, finfo, rand, where
 from . import constraints
 from .distribution import Distribution
 from .utils import broadcast_all

@@ -1,8 +1,7 @@
 """The geometric distribution."""
 
-from .. import Size, finfo, no_grad, zeros_like
+from .. import Size, finfo, no_grad, where, zeros_like
 from ..nn.functional import binary_cross_entropy_with_logits
-from ..ops.elementwise.compare import where
 from . import constraints
 from .distribution import Distribution
 from .utils import ByProbabilities, all_true, broadcast_all, drawn

@@ -2,8 +2,7 @@
 
 import math
 
-from .. import as_tensor, zeros_like
-from ..ops.elementwise.compare import where
+from .. import as_tensor, where, zeros_like
 from . import constraints
 from .normal import Normal
 from .scalar_transforms import AbsTransform

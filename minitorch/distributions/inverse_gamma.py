@@ -2,7 +2,7 @@
 
 import math
 
-from ..ops.elementwise.compare import where
+from .. import where
 from . import constraints
 from .gamma import Gamma
 from .scalar_transforms import PowerTransform

@@ -6,8 +6,7 @@ Where a mean does not exist, as for Pareto's distribution with a small `alpha`, 
 
 import math
 
-from .. import full_like
-from ..ops.elementwise.compare import where
+from .. import full_like, where
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial

@@ -2,10 +2,9 @@
 
 import math
 
-from .. import broadcast_shapes
+from .. import broadcast_shapes, where
 from ..linalg import solve_triangular
 from ..nn.functional import softplus
-from ..ops.elementwise.compare import where
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial

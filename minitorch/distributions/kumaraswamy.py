@@ -2,8 +2,7 @@
 
 import math
 
-from .. import ones_like, zeros_like
-from ..ops.elementwise.compare import where
+from .. import ones_like, where, zeros_like
 from . import constraints
 from .scalar_transforms import AffineTransform, PowerTransform
 from .transformed_distribution import TransformedDistribution

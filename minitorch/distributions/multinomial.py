@@ -2,8 +2,7 @@
 
 import math
 
-from .. import Size, ones_like
-from ..ops.elementwise.compare import where
+from .. import Size, ones_like, where
 from . import constraints
 from .binomial import Binomial
 from .one_hot_categorical import OfCategorical

@@ -2,8 +2,7 @@
 
 import math
 
-from .. import Size
-from ..ops.elementwise.compare import where
+from .. import Size, where
 from . import constraints
 from .chi2 import Chi2
 from .distribution import Distribution

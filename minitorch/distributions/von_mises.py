@@ -2,8 +2,7 @@
 
 import math
 
-from .. import Size, no_grad, rand, zeros
-from ..ops.elementwise.compare import where
+from .. import Size, no_grad, rand, where, zeros
 from ..special import i0e, i1e
 from . import constraints
 from .location_scale import Centred

@@ -2,10 +2,9 @@
 
 import math
 
-from .. import Size, arange, broadcast_shapes, cholesky_solve, finfo, randn, tensor
+from .. import Size, arange, broadcast_shapes, cholesky_solve, finfo, randn, tensor, where
 from ..explain.callers import warn
 from ..linalg import slogdet
-from ..ops.elementwise.compare import where
 from . import constraints
 from .chi2 import Chi2
 from .exp_family import ExponentialFamily

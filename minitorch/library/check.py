@@ -2,7 +2,7 @@
 
 from .. import Tensor
 from ..compiler import compile
-from ..testing.compare import assert_close
+from ..testing import assert_close
 from ..utils._pytree import tree_leaves, tree_map
 from .operators import operator
 

@@ -6,8 +6,7 @@ Operations on them give plain tensors, but for ``clone``, ``to``, ``detach``, ``
 import enum
 from typing import Any
 
-from .. import Tensor, as_tensor
-from ..autograd.dispatch import disabled_torch_function
+from .. import DisableTorchFunctionSubclass, Tensor, as_tensor
 from .functional.kinds import is_pil, pil_to_tensor
 
 __all__ = ["BoundingBoxFormat", "BoundingBoxes", "Image", "KeyPoints", "Mask", "TVTensor", "Video", "wrap"]
@@ -37,7 +36,8 @@ class TVTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        result = disabled_torch_function(func, types, args, kwargs)
+        with DisableTorchFunctionSubclass():
+            result = func(*args, **(kwargs or {}))
         if getattr(func, "__name__", None) in KEPT and isinstance(args[0], cls):
             return result if result is args[0] else cls.wrap(result, like=args[0])
         own = isinstance(result, TVTensor) and not any(result is x for x in args)

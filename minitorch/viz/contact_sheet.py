@@ -13,7 +13,7 @@ import minitorch
 from minitorch import nn, viz
 
 from ..profiler.profile import profile, record_function
-from ..testing.runs.watch import doctor
+from ..testing import doctor
 from .drawing import page
 
 __all__ = ["contact_sheet", "views", "screenshot"]

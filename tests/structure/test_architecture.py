@@ -39,7 +39,7 @@ ARROWS = {                                                 # "minitorch": public
     "optim": "core explain host ops autograd backends nn",      # nn: averaged models; backends: tuned sizes
     "serialization": "core explain nested nn ops sparse utils", # files know parameters; utils: bounds for readers
     # nn: a transform can be a module; samples are nested
-    "transforms": "minitorch core autograd nn pytree",
+    "transforms": "minitorch core nn pytree",
     # utils.data: base classes, readers
     "datasets": "minitorch explain serialization transforms utils",
     "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory and
@@ -49,7 +49,7 @@ ARROWS = {                                                 # "minitorch": public
     # groups, models
     "distributed": "minitorch core host autograd nn ops backends optim pytree serialization futures",
     # validation looks at all elements of a vmap
-    "distributions": "minitorch core explain ops autograd backends linalg nn special",
+    "distributions": "minitorch core explain autograd backends linalg nn special",
     # starts ranks; memory that processes share
     "multiprocessing": "minitorch core distributed serialization",
     "fx": "minitorch core autograd nn pytree",             # programs as graphs

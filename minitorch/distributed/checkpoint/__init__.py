@@ -17,7 +17,7 @@ from ... import Tensor
 from ...core.device import host
 from ...core.graph import bump_version, calling_line
 from ...core.tensor import wrap
-from ...optim.optimizer import Optimizer
+from ...optim import Optimizer
 from ...serialization import loading, saving
 from ..buffers import source
 from ..groups import resolved

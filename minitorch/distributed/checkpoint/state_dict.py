@@ -12,7 +12,7 @@ numbers, so that it fits another number of ranks, or parameters in another order
 from dataclasses import dataclass
 
 from ... import Tensor, empty, no_grad, zeros_like
-from ...optim.optimizer import Optimizer
+from ...optim import Optimizer
 from ...utils._pytree import tree_map
 from ..collectives import broadcast
 from ..ddp import DistributedDataParallel

@@ -3,7 +3,7 @@
 Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models" (2020), stage 1.
 """
 
-from ...optim.optimizer import Optimizer
+from ...optim import Optimizer
 from ..algorithms.join import Join, Joinable, JoinHook
 from ..ddp import broadcast_all
 from ..groups import resolved

@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 
 from ... import Tensor, from_numpy, get_default_dtype, uint8
-from ...core.device import host
-from ...core.dtypes import as_np
-from ...core.tensor import wrap
 
 
 class InterpolationMode(enum.Enum):
@@ -101,9 +98,9 @@ def to_tensor(pic: Any) -> Tensor:
     pixels = _channels_first(_pil_array(pic) if is_pil(pic) else pic)
     if pixels.dtype != np.uint8:
         return from_numpy(np.array(pixels, order="C"))
-    scaled = np.empty(pixels.shape, as_np(get_default_dtype()))
+    scaled = np.empty(pixels.shape, get_default_dtype().np)
     np.divide(pixels, 255, out=scaled, dtype=scaled.dtype)
-    return wrap(scaled, host())
+    return from_numpy(scaled)
 
 
 def pil_to_tensor(pic: Any) -> Tensor:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import Tensor, as_tensor, float32, iinfo, int32, int64
-from ...core import dtypes
+from ... import bool as bool_dtype
 from .kinds import accepts_arrays, get_dimensions, is_pil
 
 
@@ -59,7 +59,7 @@ def convert_image_dtype(image: Any, dtype=None) -> Tensor:
 
 
 def largest(dtype) -> int:
-    return 1 if dtype == dtypes.bool else iinfo(dtype).max
+    return 1 if dtype == bool_dtype else iinfo(dtype).max
 
 
 @accepts_arrays

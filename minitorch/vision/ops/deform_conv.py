@@ -5,7 +5,7 @@ import math
 from ... import arange, einsum, empty, nn, stack
 from ...nn import Parameter
 from ...nn.functional import grid_sample
-from ...nn.modules.utils import pair
+from ...nn.modules.utils import _pair
 
 __all__ = ["DeformConv2d", "deform_conv2d"]
 
@@ -17,7 +17,7 @@ def deform_conv2d(input, offset, weight, bias=None, stride=(1, 1), padding=(0, 0
     the result; `mask` (N, offset groups * kh * kw, OH, OW) factors, or None. RuntimeError for sizes that do not go
     together.
     """
-    (sh, sw), (ph, pw), (dh, dw) = pair(stride), pair(padding), pair(dilation)
+    (sh, sw), (ph, pw), (dh, dw) = _pair(stride), _pair(padding), _pair(dilation)
     (n, c, h, w), (o, inside, kh, kw) = input.shape, weight.shape
     oh, ow = (h + 2 * ph - dh * (kh - 1) - 1) // sh + 1, (w + 2 * pw - dw * (kw - 1) - 1) // sw + 1
     points, parts = kh * kw, offset.shape[1] // (2 * kh * kw)
@@ -53,8 +53,8 @@ class DeformConv2d(nn.Module):
         if out_channels % groups:
             raise ValueError("out_channels must be divisible by groups")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size, self.stride = pair(kernel_size), pair(stride)
-        self.padding, self.dilation = pair(padding), pair(dilation)
+        self.kernel_size, self.stride = _pair(kernel_size), _pair(stride)
+        self.padding, self.dilation = _pair(padding), _pair(dilation)
         self.weight = Parameter(empty(out_channels, in_channels // groups, *self.kernel_size))
         self.register_parameter("bias", Parameter(empty(out_channels)) if bias else None)
         self.reset_parameters()

@@ -4,7 +4,7 @@ import math
 
 from ... import cat, nonzero
 from ...nn import Module
-from ...nn.modules.utils import pair
+from ...nn.modules.utils import _pair
 from .boxes import box_area
 from .roi import roi_align
 
@@ -21,7 +21,7 @@ class MultiScaleRoIAlign(Module):
     def __init__(self, featmap_names, output_size, sampling_ratio, *, canonical_scale=224, canonical_level=4):
         super().__init__()
         self.featmap_names, self.sampling_ratio = featmap_names, sampling_ratio
-        self.output_size = pair(output_size)
+        self.output_size = _pair(output_size)
         self.canonical_scale, self.canonical_level = canonical_scale, canonical_level
         self.scales = None
 

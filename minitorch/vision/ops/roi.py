@@ -5,7 +5,7 @@ what these weights are. Gradients are those for the feature maps; boxes get none
 """
 
 from ... import Tensor, arange, cat, einsum, nn, stack
-from ...nn.modules.utils import pair
+from ...nn.modules.utils import _pair
 
 __all__ = ["PSRoIAlign", "PSRoIPool", "RoIAlign", "RoIPool", "ps_roi_align", "ps_roi_pool", "roi_align", "roi_pool"]
 
@@ -51,7 +51,7 @@ def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, a
     positive; `aligned` shifts by half a pixel, so that pixels are squares around their places. K. He et al., "Mask
     R-CNN" (2017).
     """
-    rois, (height, width) = listed(boxes).detach(), pair(output_size)
+    rois, (height, width) = listed(boxes).detach(), _pair(output_size)
     x1, y1, x2, y2 = ((rois[:, 1:].float() if rois.element_size() < 4 else rois[:, 1:]) * spatial_scale
                       - (0.5 if aligned else 0.0)).unbind(1)
     w, h = x2 - x1, y2 - y1
@@ -71,7 +71,7 @@ def position_sensitive(pooled):
 
 def ps_roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1):
     """`roi_align` whose bins have channels of their own: (N, C * h * w, H, W) to (K, C, h, w)."""
-    rois, (height, width) = listed(boxes).detach(), pair(output_size)
+    rois, (height, width) = listed(boxes).detach(), _pair(output_size)
     x1, y1, x2, y2 = (rois[:, 1:] * spatial_scale - 0.5).unbind(1)
     return position_sensitive(weighted(input, rois, sampled(y1, y2 - y1, height, sampling_ratio, input.shape[2]),
                                        sampled(x1, x2 - x1, width, sampling_ratio, input.shape[3])))
@@ -93,7 +93,7 @@ def rounded(x):
 def roi_pool(input, boxes, output_size, spatial_scale=1.0):
     """Largest values in each bin of each box, whose borders are rounded to pixels; 0 for empty bins: (N, C, H, W) to
     (K, C, *output_size). R. Girshick, "Fast R-CNN" (2015)."""
-    rois, (height, width) = listed(boxes).detach(), pair(output_size)
+    rois, (height, width) = listed(boxes).detach(), _pair(output_size)
     x1, y1, x2, y2 = rounded(rois[:, 1:] * spatial_scale).unbind(1)
     rows = bounds(y1, (y2 - y1 + 1).clamp(min=1), height, input.shape[2])
     columns = bounds(x1, (x2 - x1 + 1).clamp(min=1), width, input.shape[3])
@@ -113,7 +113,7 @@ def pool_one(image, rows, columns):
 def ps_roi_pool(input, boxes, output_size, spatial_scale=1.0):
     """Means in each bin of each box, whose borders are rounded to pixels, with channels for each bin: (N, C * h * w, H,
     W) to (K, C, h, w). J. Dai et al., "R-FCN" (2016)."""
-    rois, (height, width) = listed(boxes).detach(), pair(output_size)
+    rois, (height, width) = listed(boxes).detach(), _pair(output_size)
     x1, y1, x2, y2 = rounded(rois[:, 1:] * spatial_scale).unbind(1)
 
     def means(start, size, bins, length):
