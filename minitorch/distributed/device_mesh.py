@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..host.data import from_numpy
+from .. import from_numpy
 from .groups import GroupMember, current_world
 from .world import init_process_group, is_initialized, new_group
 

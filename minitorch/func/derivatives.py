@@ -2,8 +2,7 @@
 
 import functools
 
-from .. import Tensor, enable_grad
-from ..autograd import api
+from .. import Tensor, autograd, enable_grad
 from ..autograd import functional as _functional
 from ..autograd.functional import differentiating
 from ..autograd.tangents import dual, opened, tangent_of, without_level, zeros_like
@@ -42,7 +41,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
             xs = tree_leaves([args[i] for i in chosen])
             if value.requires_grad:
                 outside = outside or reaches_others([value, *tree_leaves(aux)], xs)
-                found = api.grad(value, xs, create_graph=outside, materialize_grads=True)
+                found = autograd.grad(value, xs, create_graph=outside, materialize_grads=True)
             else:                                          # a constant
                 found = [zeros_like(t) for t in xs]
         remaining = iter(found)
@@ -99,8 +98,8 @@ def gradients(outputs, inputs, weights, create_graph):
     live = [(o, w) for o, w in zip(outputs, weights) if o.requires_grad]
     if not live:
         return [zeros_like(t) for t in inputs]
-    return api.grad([o for o, _ in live], inputs, [w for _, w in live], retain_graph=True, create_graph=create_graph,
-                    materialize_grads=True)
+    return autograd.grad([o for o, _ in live], inputs, [w for _, w in live], retain_graph=True,
+                         create_graph=create_graph, materialize_grads=True)
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):

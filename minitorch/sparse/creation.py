@@ -2,8 +2,7 @@
 
 import functools
 
-from .. import Size, Tensor, tensor
-from ..core import dtypes
+from .. import Size, Tensor, get_default_dtype, int64, tensor
 from ..core.device import get
 from ..core.tensor import wrap
 from .functions import build, of_indices
@@ -87,8 +86,8 @@ def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, layout=Non
     if values is None and (size is not None or not isinstance(indices, Tensor) and all(
             isinstance(n, int) for n in indices)):
         size = tuple(indices) if size is None else tuple(size)
-        indices, values = tensor([[]] * len(size), dtype=dtypes.int64).reshape(len(size), 0), tensor(
-            [], dtype=dtype or dtypes.get_default_dtype())
+        indices, values = tensor([[]] * len(size), dtype=int64).reshape(len(size), 0), tensor(
+            [], dtype=dtype or get_default_dtype())
         is_coalesced = True
     values, indices = parts(values, dtype, device, indices=indices)
     indices = indices["indices"]
@@ -122,7 +121,7 @@ def parts(values, dtype, device, **indices):
     for name, x in indices.items():
         if not isinstance(x, Tensor):
             x = tensor(x, device=values.device)
-            x = x.to(dtypes.int64) if not x.array.size else x
+            x = x.to(int64) if not x.array.size else x
         if x.array.dtype.kind not in "iu":
             raise TypeError(f"{name} must be an int tensor, but got: {x.dtype}") if name != "indices" else RuntimeError(
                 f"indices must be an int64 tensor, got {x.dtype}")
@@ -224,7 +223,7 @@ def empty_of(maker, size, layout, dtype=None, device=None, requires_grad=False):
         raise NotImplementedError(f"Could not run 'aten::fill_.Scalar': a tensor of ones has no zeros, which a layout "
                                   f"such as {layout} would leave out")
     backend = get(device)
-    values = wrap(backend.xp.zeros(0, (dtype or dtypes.get_default_dtype()).np), backend)
+    values = wrap(backend.xp.zeros(0, (dtype or get_default_dtype()).np), backend)
     if layout.name == "sparse_coo":
         return sparse_coo_tensor(wrap(backend.xp.zeros((len(size), 0), "int64"), backend), values, size,
                                  is_coalesced=True, requires_grad=requires_grad)

@@ -1,6 +1,6 @@
 """Sums of sparse tensors, and softmax over their entries."""
 
-from ..core.dtypes import from_np
+from .. import int64
 from ..core.errors import checked_dim
 from ..core.tensor import wrap
 from ..ops.nn.embedding import segment_sum
@@ -36,7 +36,7 @@ def sum(input, dim=None, dtype=None):
 def summed_over(input, dims, dtype=None, keepdim=False):
     """The sum over these dimensions."""
     if dtype is None and not (input.is_floating_point() or input.is_complex()):
-        dtype = from_np("int64")
+        dtype = int64
     values = values_of(input) if dtype is None else values_of(input).to(dtype)
     sparse, F = input.sparse_dim(), input.backend
     gone, inner = [d for d in dims if d < sparse], [d - sparse + 1 for d in dims if d >= sparse]

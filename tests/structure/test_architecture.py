@@ -47,7 +47,7 @@ ARROWS = {                                                 # "minitorch": public
     "testing": "core ops autograd backends optim nn explain",  # compares values and gradients; watches training runs
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     # groups, models
-    "distributed": "minitorch core host autograd nn ops backends optim pytree serialization futures",
+    "distributed": "minitorch core autograd nn ops backends optim pytree serialization futures",
     # validation looks at all elements of a vmap
     "distributions": "minitorch core explain autograd backends linalg nn special",
     # starts ranks; memory that processes share

@@ -3,7 +3,7 @@
 A hook is ``hook(state, bucket)`` with a group (or None) as its state; it returns a Future of the mean.
 """
 
-from ....core import dtypes
+from .... import bfloat16, float16
 from ...collectives import all_reduce
 from ...reducing import ReduceOp
 
@@ -19,12 +19,12 @@ def allreduce_hook(process_group, bucket):
 
 def fp16_compress_hook(process_group, bucket):
     """The mean of the gradients rounded to float16."""
-    return wrapped(allreduce_hook, dtypes.float16)(process_group, bucket)
+    return wrapped(allreduce_hook, float16)(process_group, bucket)
 
 
 def bf16_compress_hook(process_group, bucket):
     """The mean of the gradients rounded to bfloat16."""
-    return wrapped(allreduce_hook, dtypes.bfloat16)(process_group, bucket)
+    return wrapped(allreduce_hook, bfloat16)(process_group, bucket)
 
 
 def wrapped(hook, dtype):
@@ -38,9 +38,9 @@ def wrapped(hook, dtype):
 
 def fp16_compress_wrapper(hook):
     """`hook` on gradients rounded to float16."""
-    return wrapped(hook, dtypes.float16)
+    return wrapped(hook, float16)
 
 
 def bf16_compress_wrapper(hook):
     """`hook` on gradients rounded to bfloat16."""
-    return wrapped(hook, dtypes.bfloat16)
+    return wrapped(hook, bfloat16)
