@@ -156,7 +156,8 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "array_api", "quasirandom")
 # Namespaces that exist so that programs can import them: rows of the table in `compat`.
 _ROWS = ("__config__", "_C", "_VF", "_dynamo", "_jit_internal", "_subclasses", "_tensor", "cpu", "functional",
-         "mps", "mtia", "onnx", "quantization", "storage", "types", "version", "xpu")
+         "mps", "mtia", "onnx", "quantization", "storage", "types", "version", "xpu",
+         "autograd.profiler", "utils.model_zoo")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
              "Event": "cuda", "Stream": "cuda",
@@ -190,7 +191,8 @@ class _Namespaces:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name.startswith("minitorch.") and name.split(".")[1] in _ROWS:
+        row = name.removeprefix("minitorch.")
+        if row != name and (row in _ROWS or row.split(".")[0] in _ROWS):
             return importlib.import_module("minitorch.compat").find_spec(name)
 
 
@@ -214,5 +216,5 @@ def __getattr__(name):
 
 
 def __dir__():
-    rows = {name for name in _ROWS if not name.startswith("_")}
+    rows = {name for name in _ROWS if not name.startswith("_") and "." not in name}
     return sorted({*globals(), *PARTS, *ELSEWHERE, *rows, "__config__"})

@@ -349,6 +349,16 @@ TABLE: dict[str, dict[str, Any]] = {
         **at("ao.quantization", "DeQuantStub QuantStub QuantWrapper convert get_default_qconfig "
                                 "prepare prepare_qat quantize quantize_dynamic"),
     },
+    "autograd.profiler": {
+        "__doc__": "``torch.autograd.profiler``: the old place of `profiler`, with older arguments.",
+        "__all__": ["EventList", "emit_nvtx", "profile", "record_function"],
+        **at("profiler.older", "EventList emit_nvtx profile record_function"),
+    },
+    "utils.model_zoo": {
+        "__doc__": "``torch.utils.model_zoo``: the old place of `load_url`, which `hub` has.",
+        "__all__": ["load_url"],
+        "load_url": Place("hub", "load_state_dict_from_url"),
+    },
     # -- devices: what the absent ones say, and the processor as one of them
     "xpu": {
         "__doc__": "``torch.xpu``: Intel's GPUs, absent, as in PyTorch built without them.",

@@ -1,8 +1,8 @@
-"""The profiler at its old place and with its old arguments, ``torch.autograd.profiler``, over `minitorch.profiler`."""
+"""The profiler with its older arguments, as ``torch.autograd.profiler`` has it."""
 
-from ..profiler.averages import EventList
-from ..profiler.profile import ProfilerActivity, emit_nvtx, record_function
-from ..profiler.profile import profile as current
+from .averages import EventList
+from .profile import ProfilerActivity, emit_nvtx, record_function
+from .profile import profile as current
 
 __all__ = ["EventList", "emit_nvtx", "profile", "record_function"]
 
@@ -13,6 +13,8 @@ class profile(current):
     With `enabled` False nothing is recorded, and ``with`` gives None. `record_shapes`, `profile_memory` and
     `with_stack` as there; the other arguments are accepted.
     """
+
+    __module__ = "minitorch.autograd.profiler"
 
     def __init__(self, enabled=True, *, use_cuda=False, use_device=None, record_shapes=False, with_flops=False,
                  profile_memory=False, with_stack=False, with_modules=False, use_kineto=False, use_cpu=True,
