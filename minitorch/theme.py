@@ -7,10 +7,10 @@ says what it stands for: a colour for light pages and one for dark pages. A page
 
 import base64
 import re
-import struct
-import zlib
 
 import numpy as np
+
+from .utils.png import encode_png
 
 __all__ = ["ABOVE_ZERO", "BELOW_ZERO", "DARK", "heat_map", "themed"]
 
@@ -97,10 +97,4 @@ def png(levels):
     ends = np.where(at < 0, BELOW_ZERO, ABOVE_ZERO)
     palette = np.rint(255 + (ends - 255) * np.minimum(abs(at), 1)).astype(np.uint8)
     palette[255] = 0xDD
-    rows = b"".join(b"\0" + row.tobytes() for row in levels)
-
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    head = struct.pack(">IIBBBBB", levels.shape[1], levels.shape[0], 8, 3, 0, 0, 0)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"PLTE", palette.tobytes())
-            + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
+    return encode_png(levels[..., None], palette)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
-from ..vision.utils import encode_png
 from .model_graph import graph_of
+from .png import encode_png
 from .tensorboard_events import array_of, metadata_of, package, pixels_of
 from .tensorboard_media import Media
 

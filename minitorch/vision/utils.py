@@ -1,14 +1,13 @@
 """Pictures of tensors: `make_grid`, `save_image`; PyTorch has them as ``torchvision.utils``."""
 
 import math
-import struct
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from .. import Tensor, cat, stack, uint8
 from ..datasets import vision
+from ..utils.png import COLOURS, encode_png
 
 __all__ = ["make_grid", "save_image"]
 
@@ -80,23 +79,9 @@ def save_image(tensor: Tensor | Sequence[Tensor], fp: Any, format: str | None = 
         image.fromarray(pixels).save(fp, format=format)
         return
     kind = format or Path(fp).suffix.lstrip(".")
-    if kind.lower() != "png" or pixels.shape[2] not in _PNG_COLOURS:
+    if kind.lower() != "png" or pixels.shape[2] not in COLOURS:
         raise RuntimeError(f"without Pillow only PNG files can be written, not {kind!r}; pip install pillow")
     if hasattr(fp, "write"):
         fp.write(encode_png(pixels))
     else:
         Path(fp).write_bytes(encode_png(pixels))
-
-
-_PNG_COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels -> colour type: grey, grey and alpha, RGB, RGBA
-
-
-def encode_png(pixels: Any) -> bytes:
-    """A uint8 array (H, W, C) with 1 to 4 channels as a PNG file."""
-    height, width, channels = pixels.shape
-    header = struct.pack(">IIBBBBB", width, height, 8, _PNG_COLOURS[channels], 0, 0, 0)
-    rows = b"".join(b"\0" + row.tobytes() for row in pixels)  # each row begins with its filter: none
-    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
-    )
