@@ -1,0 +1,93 @@
+"""The door: guests import public names and `minitorch.extend`, nothing else."""
+
+import ast
+import doctest
+import inspect
+from functools import cache
+
+import pytest
+
+import minitorch
+from minitorch import extend
+from tests.structure.source import MODULES, PACKAGE, imports, package_of, tree_of
+from tests.structure.wall import GUESTS, PUBLIC
+
+NAMES = PACKAGE.parent / "tests" / "data" / "pytorch_names.txt"
+
+
+@cache
+def public_names():
+    """Namespace -> its public names: PyTorch's, and those of our own that `PUBLIC` lists."""
+    found = {}
+    for line in NAMES.read_text(encoding="utf-8").splitlines():
+        namespace, _, names = line.partition(":")
+        if names:
+            found[namespace.replace("torch", "minitorch", 1)] = set(names.split())
+    for namespace in PUBLIC:
+        found.setdefault(namespace, set()).update(listed(namespace))
+    return found
+
+
+def listed(namespace):
+    """The names in the ``__all__`` of a module."""
+    for statement in tree_of(namespace).body:
+        if isinstance(statement, ast.Assign) and statement.targets[0].id == "__all__":
+            return ast.literal_eval(statement.value)
+    raise AssertionError(f"{namespace} is public, and needs an __all__")
+
+
+def is_public(module, name):
+    """True if a guest may import `name` from `module`; None is the module itself."""
+    if module == "minitorch.extend":
+        return name is None or name in extend.__all__
+    if module == "minitorch":
+        return name is None or not name.startswith("_")
+    if name is None:
+        return module in public_names()
+    return name in public_names().get(module, ())
+
+
+def reached():
+    """(guest's module, kernel's module, name) for each import that is not public."""
+    for module in MODULES:
+        if package_of(module) in GUESTS:
+            for imported, name, _ in imports(module):
+                if package_of(imported) not in GUESTS and not is_public(imported, name):
+                    yield module, imported, name
+
+
+def test_guests_import_public_names_and_the_door():
+    assert sorted(set(reached())) == []
+
+
+def test_the_door_is_small():
+    assert len(extend.__all__) == len(set(extend.__all__)) <= 60
+
+
+@pytest.mark.parametrize("name", extend.__all__)
+def test_a_name_of_the_door_is_documented(name):
+    """It has a docstring of its own, and an example of the door's page uses it."""
+    assert inspect.getdoc(getattr(extend, name)) or name in ("OPS", "FUNCTIONS")
+    examples = doctest.DocTestParser().get_examples(extend.__doc__)
+    used = {node.id for example in examples for node in ast.walk(ast.parse(example.source))
+            if isinstance(node, ast.Name)}
+    used |= {node.attr for example in examples for node in ast.walk(ast.parse(example.source))
+             if isinstance(node, ast.Attribute)}
+    assert name in used
+
+
+def test_every_name_of_the_door_has_a_user():
+    """Among the guests, or in the pages for people who build on top."""
+    used = {name for module in MODULES if package_of(module) in GUESTS
+            for imported, name, _ in imports(module) if imported == "minitorch.extend"}
+    pages = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert {name for name in extend.__all__ if name not in used and name not in pages} == set()
+
+
+def test_no_guest_is_imported_with_the_package():
+    import subprocess
+    import sys
+    text = "import sys, minitorch; print(*[m for m in sys.modules if m.startswith('minitorch.')])"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert not {module.split(".")[1] for module in done.stdout.split()} & set(GUESTS)
+    assert minitorch.extend is extend

@@ -1,0 +1,62 @@
+"""The wall stands: the kernel imports no guest, a guest only its friends, and each part runs alone."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import alone
+from tests.structure.source import MODULES, PACKAGE, imports, package_of, text_of
+from tests.structure.wall import GUESTS, KERNEL, friends
+
+
+def test_every_package_is_kernel_or_guest():
+    at_the_top = {path.name.removesuffix(".py") for path in PACKAGE.iterdir()
+                  if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert at_the_top - {"__init__", "__main__"} == {*KERNEL, *GUESTS}
+    assert not set(KERNEL) & set(GUESTS)
+
+
+def crossings():
+    """(module, imported module) for each import of a guest from outside that guest."""
+    for module in MODULES:
+        for imported, _, _ in imports(module):
+            if package_of(imported) in GUESTS and package_of(module) != package_of(imported):
+                yield module, imported
+
+
+def test_the_kernel_imports_no_guest():
+    of_kernel = [(a, b) for a, b in crossings() if package_of(a) in {*KERNEL, "minitorch"}]
+    assert of_kernel == []
+
+
+def test_guests_import_only_their_friends():
+    strangers = [(a, b) for a, b in crossings() if package_of(a) in GUESTS
+                 and package_of(b) not in friends(package_of(a))]
+    assert strangers == []
+
+
+def test_declared_friends_are_used():
+    used = {(package_of(a), package_of(b)) for a, b in crossings()}
+    declared = {(guest, friend) for guest, (names, _) in GUESTS.items() for friend in names.split()}
+    assert declared - used == set()
+
+
+def test_guests_are_named_in_one_place():
+    """As strings: by the root's table, which finds a guest when it is first asked for."""
+    names = "|".join(GUESTS)
+    pattern = re.compile(rf"""["']minitorch\.(?:{names})\b[.:\w]*["']""")
+    found = {module for module in MODULES if package_of(module) in KERNEL
+             and pattern.search(text_of(module))}
+    assert found <= {"minitorch.compat"}
+
+
+@pytest.mark.parametrize("part", ["kernel", *GUESTS])
+def test_runs_alone(part):
+    """In a folder without the others: all modules import, and a network trains."""
+    arguments = ["kernel"] if part == "kernel" else ["with", part]
+    command = [sys.executable, str(Path(alone.__file__)), *arguments, "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
