@@ -156,10 +156,7 @@ class Group:
             return None
         group = self.group
         after, numbers = self.optimizer.coefficients(group, False, *[column[0] for column in counts])
-        decay = float(group["weight_decay"]) if "weight_decay" in self.optimizer.defaults else 0
-        if decay and group.get("decoupled_weight_decay"):
-            return after, numbers, 1 - optimisers.number(group["lr"]) * decay, 0
-        return after, numbers, None, decay
+        return after, numbers, *self.optimizer.shrink_and_decay(group)
 
     def check(self, gradients):
         """NoLowering unless all arrays are of one dtype and without gaps, none is empty, and parameters lie apart."""

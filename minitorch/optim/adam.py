@@ -4,7 +4,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from ..core.tensor import Tensor
-from .flat import Elementwise, add_square, lerp
+from .flat import Elementwise, add_square, has_kernel, lerp
 from .optimizer import check_betas, check_implementation, check_lr, check_not_negative, counter_type, require
 
 __all__ = ["Adam", "AdamW", "NAdam", "RAdam", "Adamax"]
@@ -20,6 +20,7 @@ class AdamCoefficients(NamedTuple):
     lr: float
 
 
+@has_kernel("adam")
 def adam(xp, p, g, states, scratch, c):
     """One step of Adam::
 
@@ -43,6 +44,11 @@ def adam(xp, p, g, states, scratch, c):
     xp.subtract(p, s, p)
 
 
+def chosen(self, group):
+    """`Elementwise.decay_of` where the option `decoupled_weight_decay` chooses."""
+    return "decoupled" if group.get("decoupled_weight_decay") else "l2"
+
+
 class Adam(Elementwise):
     """Adam: steps of a size that hardly depends on the size of the gradients. See `adam` for the formula.
 
@@ -61,6 +67,8 @@ class Adam(Elementwise):
     """
 
     rule = staticmethod(adam)
+    decay = "l2"
+    decay_of = chosen
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
@@ -106,6 +114,8 @@ class AdamW(Adam):
     the default `weight_decay` is 0.01.
     """
 
+    decay = "decoupled"
+
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *,
                  maximize=False, foreach=None, capturable=False, differentiable=False, fused=None):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
@@ -130,6 +140,7 @@ class NAdamCoefficients(NamedTuple):
     lr_m: float
 
 
+@has_kernel("nadam")
 def nadam(xp, p, g, states, scratch, c):
     """One step of Adam with Nesterov's look-ahead::
 
@@ -166,6 +177,8 @@ class NAdam(Elementwise):
     """
 
     rule = staticmethod(nadam)
+    decay = "l2"
+    decay_of = chosen
     scratch = 2
     counters = ("step", "mu_product")
 
@@ -208,6 +221,7 @@ class RAdamCoefficients(NamedTuple):
     rectified: bool
 
 
+@has_kernel("radam")
 def radam(xp, p, g, states, scratch, c):
     """One step of Adam that does without v as long as it rests on too few steps::
 
@@ -245,6 +259,8 @@ class RAdam(Elementwise):
     """
 
     rule = staticmethod(radam)
+    decay = "l2"
+    decay_of = chosen
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,
                  foreach=None, maximize=False, capturable=False, differentiable=False):
@@ -280,6 +296,7 @@ class AdamaxCoefficients(NamedTuple):
     lr: float
 
 
+@has_kernel("adamax")
 def adamax(xp, p, g, states, scratch, c):
     """One step of Adam with the largest of the recent gradients in place of their mean square::
 
@@ -312,6 +329,7 @@ class Adamax(Elementwise):
     """
 
     rule = staticmethod(adamax)
+    decay = "l2"
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
                  differentiable=False, capturable=False):

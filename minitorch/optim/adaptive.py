@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from .flat import Elementwise, add_square, lerp
+from .flat import Elementwise, add_square, has_kernel, lerp
 from .optimizer import check_implementation, check_lr, check_not_negative, require
 
 __all__ = ["Adagrad", "Adadelta", "RMSprop", "Rprop"]
@@ -15,6 +15,7 @@ class AdagradCoefficients(NamedTuple):
     lr: float
 
 
+@has_kernel("adagrad")
 def adagrad(xp, p, g, states, scratch, c):
     """One step of Adagrad::
 
@@ -48,6 +49,7 @@ class Adagrad(Elementwise):
     """
 
     rule = staticmethod(adagrad)
+    decay = "l2"
     scratch = 2
 
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
@@ -86,6 +88,7 @@ class AdadeltaCoefficients(NamedTuple):
     lr: float
 
 
+@has_kernel("adadelta")
 def adadelta(xp, p, g, states, scratch, c):
     """One step of Adadelta::
 
@@ -121,6 +124,7 @@ class Adadelta(Elementwise):
     """
 
     rule = staticmethod(adadelta)
+    decay = "l2"
     scratch = 2
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False,
@@ -150,6 +154,7 @@ class RMSpropCoefficients(NamedTuple):
     centered: bool
 
 
+@has_kernel("rmsprop")
 def rmsprop(xp, p, g, states, scratch, c):
     """One step of RMSprop::
 
@@ -193,6 +198,7 @@ class RMSprop(Elementwise):
     """
 
     rule = staticmethod(rmsprop)
+    decay = "l2"
     scratch = 2
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
@@ -226,6 +232,7 @@ class RpropCoefficients(NamedTuple):
     largest: float
 
 
+@has_kernel("rprop")
 def rprop(xp, p, g, states, scratch, c):
     """One step of resilient backpropagation, which looks at the signs of the gradients only::
 
@@ -262,6 +269,7 @@ class Rprop(Elementwise):
     """
 
     rule = staticmethod(rprop)
+    decay = None
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None,
                  maximize=False, differentiable=False):

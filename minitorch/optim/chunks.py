@@ -121,7 +121,7 @@ class Bucket:
         self.machine = getattr(backend, "machine", None)
         self.sliced, self.chunks, self.coefficients, self.made = [], [], None, None
         own, *states = [[column[i] for i in members] for column in (params, *slots)]
-        self.at_once = backend.step_at_once(rule.__name__, own, states)
+        self.at_once = backend.step_at_once(getattr(rule, "kernel", None), own, states)
         if self.at_once:
             return
         self.work = lambda name, n: workspace.get(xp, dtype, name, n)

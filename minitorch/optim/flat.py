@@ -23,8 +23,9 @@ from ..ops.layouts import shaped_like
 from .chunks import Plan, Workspace, is_small
 from .optimizer import Optimizer, counter_type, loss_of, number
 
-__all__ = ["Elementwise", "lerp", "add_square"]
+__all__ = ["Elementwise", "has_kernel", "lerp", "add_square"]
 
+DECAYS = ("l2", "decoupled", None)
 
 in_parts: list = []        # functions that step where parameters are DTensors, `distributed/tensor/stepping.py`, or
                            # gradients are sparse, `sparse/stepping.py`
@@ -37,20 +38,49 @@ class Elementwise(Optimizer):
     - ``slots(group)``: the states that have the shape of the parameter, name to first value;
     - ``counters``: the states that are one number for each parameter, by default the step count;
     - ``coefficients(group, fresh, *counters)``: the counters after this step and the rule's coefficients `c`, a named
-      tuple (kernels for all parameters at once read them in its order).
+      tuple (kernels for all parameters at once read them in its order);
+    - ``decay``: what the option `weight_decay` means. It has no default, because a wrong one gives
+      wrong numbers and no error. "l2": ``weight_decay * p`` is added to the gradient before the
+      rule sees it. "decoupled": p shrinks by ``lr * weight_decay * p`` before the rule. None: the
+      rule decays p itself, by its coefficients, or there is no such option.
 
-    Negation for `maximize`, weight decay, closures, state, dtypes and layout are handled here. float16 and bfloat16
-    parameters are updated in float32 and rounded once at the end, which is more exact than PyTorch's rounding after
-    every operation; their states have their own dtype, as in PyTorch. `foreach`, `fused` and `capturable` choose
-    among PyTorch's kernels; here they are accepted and make no difference.
+    With "l2" and "decoupled" neither the rule nor `coefficients` deal with weight decay. Negation
+    for the option `maximize`, weight decay, closures, state, dtypes and layout are handled here.
+    float16 and bfloat16 parameters are updated in float32 and rounded once at the end, which is
+    more exact than PyTorch's rounding after every operation; their states have their own dtype, as
+    in PyTorch. `foreach`, `fused` and `capturable` choose among PyTorch's kernels; here they are
+    accepted and make no difference.
     """
 
     rule: Any = None
     scratch = 1                                            # how many scratch arrays the rule needs
+    decay: str | None                                      # each subclass says it
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if not hasattr(cls, "decay") or cls.decay not in DECAYS:
+            raise TypeError(
+                f"{cls.__name__} must say what weight_decay means to it: decay = \"l2\" (added to "
+                f"the gradient), \"decoupled\" (p shrinks before the rule) or None (the rule "
+                f"decays p itself, or never); got {getattr(cls, 'decay', 'nothing')!r}")
 
     def __init__(self, params, defaults):
+        if self.decay and "weight_decay" not in defaults:
+            raise TypeError(f"{type(self).__name__} has decay = {self.decay!r}, but no option "
+                            f"weight_decay")
         self._plans, self._workspace = {}, Workspace()
         super().__init__(params, defaults)
+
+    def decay_of(self, group):
+        """`decay`, unless an option of the group may choose another one."""
+        return self.decay
+
+    def shrink_and_decay(self, group):
+        """The factor for p (None: 1), and what times p is added to the gradient (0: nothing)."""
+        decay = float(group["weight_decay"]) if self.decay else 0
+        if decay and self.decay_of(group) == "decoupled":
+            return 1 - number(group["lr"]) * decay, 0
+        return None, decay
 
     def slots(self, group):
         """The states of the parameter's shape: name to first value."""
@@ -111,10 +141,7 @@ class Elementwise(Optimizer):
         for column, value in zip(counters, after):
             for x in column:
                 x[()] = value
-        decay = float(group["weight_decay"]) if "weight_decay" in self.defaults else 0
-        if decay and group.get("decoupled_weight_decay"):
-            return c, 1 - number(group["lr"]) * decay, 0
-        return c, None, decay
+        return c, *self.shrink_and_decay(group)
 
     def _capture(self, group, bucket, grads, counters, fresh):
         """Record a step in a captured graph, which asks for its coefficients before each run."""
@@ -222,7 +249,15 @@ def side_by_side(params, value=0):
                 start = stop
 
 
-# ------------------------------------------------------------------ parts of rules
+# ------------------------------------------------------------------ rules
+def has_kernel(name):
+    """A decorator of the rule that backends may have a kernel for: see `Backend.step_at_once`."""
+    def mark(rule):
+        rule.kernel = name
+        return rule
+    return mark
+
+
 def lerp(xp, a, b, weight, s):
     """``a <- a + weight (b - a)``: `a` is a running mean of the `b`; `s` is scratch."""
     xp.subtract(b, a, s)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from .flat import Elementwise
+from .flat import Elementwise, has_kernel
 from .optimizer import check_implementation, check_lr, check_not_negative
 
 __all__ = ["SGD", "ASGD"]
@@ -17,6 +17,7 @@ class SGDCoefficients(NamedTuple):
     nesterov: bool
 
 
+@has_kernel("sgd")
 def sgd(xp, p, g, states, scratch, c):
     """One step of gradient descent::
 
@@ -64,6 +65,7 @@ class SGD(Elementwise):
     """
 
     rule = staticmethod(sgd)
+    decay = "l2"
     counters = ()
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
@@ -125,6 +127,7 @@ class ASGD(Elementwise):
     """
 
     rule = staticmethod(asgd)
+    decay = "l2"
     counters = ("step", "eta", "mu")
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,

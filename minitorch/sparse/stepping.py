@@ -18,7 +18,7 @@ def step_sparse(optimizer, key, group, params):
             optimizer.state[p]["momentum_buffer"] = dense(buffer)
     if not found:
         return False
-    rule = next((rule for kind, rule in ((SGD, sgd), (Adagrad, adagrad)) if isinstance(optimizer, kind)), None)
+    rule = RULES.get(type(optimizer).rule)
     if rule is None:
         name = type(optimizer).__name__
         instead = ", please consider SparseAdam instead" if isinstance(optimizer, Adam) and not isinstance(
@@ -65,4 +65,6 @@ def adagrad(group, p, grad, state):
     write_dense("add", p, step, alpha=-lr)
 
 
+# The rules that are known for entries. A subclass with a rule of its own is refused.
+RULES = {SGD.rule: sgd, Adagrad.rule: adagrad}
 flat.in_parts.append(step_sparse)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -142,6 +143,138 @@ def test_dtypes(name, dtype):
     assert low.dtype is getattr(mt, dtype)
     tolerance = {"float16": 1e-3, "bfloat16": 8e-3, "float64": 1e-6}[dtype]
     assert np.allclose(low.detach().to(mt.float32).array, full.array, rtol=tolerance, atol=tolerance)
+
+
+# ------------------------------------------------------------------ what a class says about itself
+def numbers_of(optimizer, **options):
+    """The rule's coefficients in a first step with these options of the group."""
+    group = {**optimizer.param_groups[0], **options}
+    counters = [optimizer.first(group, name) for name in optimizer.counters]
+    return optimizer.coefficients(group, True, *counters)[1]
+
+
+def by_hand(optimizer, p, g):
+    """A first step of the rule alone, on arrays: the new parameter."""
+    group, p = optimizer.param_groups[0], p.copy()
+    states = [np.full_like(p, value) for value in optimizer.slots(group).values()]
+    scratch = [np.empty_like(p) for _ in range(optimizer.scratch)]
+    type(optimizer).rule(np, p, g.copy(), states, scratch, numbers_of(optimizer))
+    return p
+
+
+def first_step(name, start, grad, **options):
+    """An optimiser after its first step on float64 numbers, and its parameter."""
+    p = mt.nn.Parameter(mt.from_numpy(start.copy()))
+    optimizer = make(name, [p], **options)
+    p.grad = mt.from_numpy(grad.copy())
+    optimizer.step()
+    return optimizer, p.detach().array
+
+
+@each_elementwise
+def test_weight_decay_is_what_the_class_declares(name):
+    """Either this class deals with it, and the rule knows nothing of it, or the rule does."""
+    start = np.array([1.0, -2.0, 0.5])
+    plain = make(name, [parameter(3)])
+    if "weight_decay" not in plain.defaults:
+        assert plain.decay is None, f"{name} has no option weight_decay: decay = None"
+        return
+    read = numbers_of(plain, weight_decay=0.0) != numbers_of(plain, weight_decay=0.25)
+    assert not (plain.decay and read), (
+        f"{name} decays twice: its coefficients depend on weight_decay, so say decay = None")
+    assert plain.decay or read, f"{name} never decays: say decay = \"l2\" or \"decoupled\""
+    for grad in (np.zeros(3), np.array([0.25, -0.5, 1.0])):
+        optimizer, p = first_step(name, start, grad, weight_decay=0.25, lr=0.125)
+        declared = optimizer.decay_of(optimizer.param_groups[0])
+        assert declared == optimizer.decay, f"{name} made with its defaults"
+        shrink = 1 - 0.125 * 0.25 if declared == "decoupled" else 1
+        added = 0.25 * start if declared == "l2" else 0
+        assert np.allclose(p, by_hand(optimizer, start * shrink, grad + added), rtol=1e-12)
+
+
+@each_elementwise
+def test_maximize_is_a_step_with_the_negated_gradient(name):
+    if "maximize" in make(name, [parameter(3)]).defaults:
+        start, grad = np.array([1.0, -2.0, 0.5]), np.array([0.25, -0.5, 1.0])
+        assert np.array_equal(first_step(name, start, grad, maximize=True)[1],
+                              first_step(name, start, -grad)[1])
+
+
+@pytest.mark.parametrize("name", ["Adam", "NAdam", "RAdam"])
+def test_an_option_may_choose_the_decay(name):
+    start = np.array([1.0, -2.0])
+    optimizer, p = first_step(name, start, np.zeros(2), weight_decay=0.5, lr=0.25,
+                              decoupled_weight_decay=True)
+    assert optimizer.decay_of(optimizer.param_groups[0]) == "decoupled"
+    assert np.array_equal(p, start * (1 - 0.25 * 0.5))
+
+
+def test_a_class_must_say_what_weight_decay_means():
+    with pytest.raises(TypeError, match='Silent must say .*"l2".*"decoupled".*None.*nothing'):
+        type("Silent", (Elementwise,), {})
+    with pytest.raises(TypeError, match="got 'both'"):
+        type("Silent", (Elementwise,), {"decay": "both"})
+    without = type("Without", (Elementwise,), {"decay": "l2"})
+    with pytest.raises(TypeError, match="no option weight_decay"):
+        without([parameter(2)], {"lr": 0.1})
+
+
+class LionCoefficients(NamedTuple):
+    lr: float
+    decay: float
+
+
+class Lion(Elementwise):
+    """Chen et al., "Symbolic discovery of optimization algorithms", 2023: it decays p itself."""
+
+    decay = None
+    counters = ()
+
+    def __init__(self, params, lr, weight_decay):
+        super().__init__(params, dict(lr=lr, weight_decay=weight_decay))
+
+    @staticmethod
+    def rule(xp, p, g, states, scratch, c):
+        """``p <- p - lr (sign(0.9 m + 0.1 g) + decay p)``, then ``m <- 0.99 m + 0.01 g``."""
+        m, = states
+        p -= c.lr * (xp.sign(0.9 * m + 0.1 * g) + c.decay * p)
+        m += 0.01 * (g - m)
+
+    def slots(self, group):
+        return {"exp_avg": 0.0}
+
+    def coefficients(self, group, fresh):
+        return (), LionCoefficients(float(group["lr"]), float(group["weight_decay"]))
+
+
+def test_a_rule_that_decays_by_itself():
+    """By hand: the sign is -1, so p = 1 - 0.1 (-1 + 0.1). With L2 decay it would be 0.89."""
+    p = mt.nn.Parameter(mt.tensor([1.0], dtype=mt.float64))
+    optimizer = Lion([p], lr=0.1, weight_decay=0.1)
+    p.grad = mt.tensor([-0.05], dtype=mt.float64)
+    optimizer.step()
+    assert p.item() == pytest.approx(1.09, abs=1e-12)
+
+
+def test_kernels_are_those_of_the_rule_itself():
+    """A rule of the name of another one has none of its kernels."""
+    from minitorch.optim.adam import adam
+    assert adam.kernel == "adam" and optim.AdamW.rule is adam
+
+    def other(xp, p, g, states, scratch, c):
+        p -= g
+
+    asked, backend = [], mt.backends.get("cpu")
+    other.__name__ = "adam"
+    p = parameter(2)
+    mine = type("Mine", (optim.Adam,), {"rule": staticmethod(other)})([p])
+    backend.stepping = lambda F, rule, params, states: asked.append(rule)
+    try:
+        steps(mine, 1)
+        steps(optim.Adam([p]), 1)
+    finally:
+        del backend.stepping
+    assert asked == [None, "adam"]
 
 
 # ------------------------------------------------------------------ what happens between two steps

@@ -124,6 +124,18 @@ def test_other_optimisers_refuse(name):
     assert torch.equal(before, table.weight)
 
 
+def test_a_rule_of_its_own_is_not_taken_for_that_of_its_base():
+    def halved(xp, p, g, states, scratch, c):
+        p -= g / 2
+
+    table, _ = tables()
+    kind = type("Halved", (torch.optim.SGD,), {"rule": staticmethod(halved)})
+    optimizer = kind(table.parameters())
+    table(INDICES[0]).sum().backward()
+    with pytest.raises(RuntimeError, match="Halved does not support sparse gradients"):
+        optimizer.step()
+
+
 def test_refusals_of_optimisers_that_take_sparse_gradients():
     table, _ = tables()
     table(INDICES[0]).sum().backward()

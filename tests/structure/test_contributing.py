@@ -113,6 +113,78 @@ def test_its_tests_exist_because_it_does(copy, title, request):
     assert passed, out
 
 
+LION = '''
+
+class LionCoefficients(NamedTuple):
+    """Coefficients of one step of `lion`."""
+
+    lr: float
+    decay: float
+
+
+def lion(xp, p, g, states, scratch, c):
+    """``p <- p - lr (sign(0.9 m + 0.1 g) + decay p)``, then ``m <- 0.99 m + 0.01 g``."""
+    m, = states
+    p -= c.lr * (xp.sign(0.9 * m + 0.1 * g) + c.decay * p)
+    m += 0.01 * (g - m)
+
+
+class Lion(Elementwise):
+    """Steps of the signs of an average; its rule decays p itself."""
+
+    rule = staticmethod(lion)
+    DECLARED
+    counters = ()
+
+    def __init__(self, params, lr=1e-4, weight_decay=0):
+        super().__init__(params, dict(lr=lr, weight_decay=weight_decay))
+
+    def slots(self, group):
+        return {"exp_avg": 0.0}
+
+    def coefficients(self, group, fresh):
+        return (), LionCoefficients(float(group["lr"]), float(group["weight_decay"]))
+'''
+
+
+@pytest.fixture
+def beside(copy):
+    """A function that appends text to a file of the checkout, which is as before afterwards."""
+    before = {}
+
+    def append(file, code, exported=None):
+        path = copy / file
+        before.setdefault(path, path.read_text(encoding="utf-8"))
+        head = before[path]
+        if exported:
+            head = head.replace("__all__ = [", f'__all__ = ["{exported}", ', 1)
+        path.write_text(head + code, encoding="utf-8")
+    yield append
+    for path, text in before.items():
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(("declared", "noticed"), [
+    ("decay = None", None), ('decay = "l2"', "Lion decays twice"),
+    ('decay = "decoupled"', "Lion decays twice"), ("", "Lion must say what weight_decay means")])
+def test_what_an_optimiser_declares_is_tested(copy, beside, declared, noticed):
+    """A rule that decays by itself, by the command of the page: w = 1 - 0.1 (-1 + 0.1) after a step."""
+    beside("minitorch/optim/sgd.py", LION.replace("DECLARED", declared), exported="Lion")
+    command = [*command_of("optimiser")[:-1], "Lion", "-n", "0"]
+    if noticed is not None:
+        with pytest.raises(AssertionError, match=noticed):
+            run(copy, *command)
+        return
+    run(copy, *command)
+    out = run(copy, "-c", """if True:
+        import minitorch as torch
+        w = torch.tensor([1.0], requires_grad=True)
+        w.grad = torch.tensor([-0.05])
+        torch.optim.Lion([w], lr=0.1, weight_decay=0.1).step()
+        print(round(w.item(), 6))""")
+    assert out == "1.09\n"
+
+
 def test_a_new_file_is_found_by_itself(copy):
     """An op or a CPU kernel in a file of its own."""
     neighbour = (copy / "minitorch/ops/elementwise/pointwise.py").read_text(encoding="utf-8")
