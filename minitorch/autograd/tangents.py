@@ -12,7 +12,7 @@ No definition has a forward rule. The values that its formulas (VJPs) read tell 
 - "multilinear": none reads its own input or a result; a sum of calls, one input (or several that no product joins)
   replaced by its tangent in each
 - "symmetric": the Jacobian is its own transpose: the formulas themselves, given tangents for `g`. So are all ops that
-  are defined in `ops/elementwise/` and none of the above
+  work element by element (the column `dims` is "*") and are none of the above
 - "transpose": the backward pass is linear in `g`, so its derivative by `g` is the product (the trick of two passes)
 
 The last holds for any op; the column `tangent` is for those that would be taken for linear or multilinear but are not
@@ -163,7 +163,6 @@ def zeros_like(x):
 
 
 # ---- the classes of ops ------------------------------------------------------------------------------------
-ELEMENTWISE = f"{__name__.partition('.')[0]}.ops.elementwise."
 _kinds: dict = {}
 
 
@@ -185,8 +184,7 @@ def derived_kind(op):
     if not any(reads.values()):
         return "linear"
     if op.joint or any(x in read or not read <= live for x, read in reads.items() if x != "together"):
-        is_elementwise = op.outputs == 1 and formulas[0].__module__.startswith(ELEMENTWISE)
-        return "symmetric" if is_elementwise else "transpose"
+        return "symmetric" if op.dims == "*" and op.outputs == 1 else "transpose"
     return "multilinear"
 
 

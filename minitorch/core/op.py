@@ -91,6 +91,9 @@ class Op:
 
     The forward pass:
 
+    - `dims`: which dimensions of inputs and results go together, in the index notation of
+      `minitorch/ops/dims.py`: "*" (elementwise), "* [dim] -> * [dim]", "* n k, * k m -> * n m";
+      None: nobody relies on any
     - `xp_name`: the array module's function that computes the op
     - `view`: the result shares memory with the first input
     - `outputs`: 1; or a bool for each output, whether it has a gradient; or "list", any number that all have one
@@ -123,7 +126,6 @@ class Op:
 
     Tests:
 
-    - `shapes`: of the inputs, as "* n k, * k m -> * n m"
     - `domain`: input name -> range, where not all of [-2, 2] will do
     - `kinks`: where it is not differentiable: "zero", "ties" or "steps"
     - `sample`: a function of a `Draw` (`testing/strategies.py`) that makes inputs and attributes, where these do not
@@ -148,6 +150,7 @@ class Op:
     casts: bool = True
     autocast: str | None = None
 
+    dims: str | None = None
     xp_name: str | None = None
     view: bool = False
     outputs: int | tuple | str = 1
@@ -171,7 +174,6 @@ class Op:
     fusible: bool = False
     functor: str | None = None
 
-    shapes: str | None = None
     domain: dict = field(default_factory=dict)
     kinks: str | None = None
     sample: Callable | None = None

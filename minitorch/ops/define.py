@@ -25,8 +25,9 @@ __all__ = ["composite", "method", "op", "publish", "ufunc"]
 
 
 def ufunc(name, doc, xp_name=None, *, promotion="common", inputs=None, numbers=None, **options):
-    """Define an elementwise op that the array modules have; derivative formulas are given by input name.
+    """Define an op that is one of NumPy's ufuncs; derivative formulas are given by input name.
 
+    It is elementwise: this decorator says ``dims="*"`` for it.
     `numbers` names the inputs that may be Python numbers: by default all, if there are several.
     """
     how, vjps = split_options(options)
@@ -36,7 +37,7 @@ def ufunc(name, doc, xp_name=None, *, promotion="common", inputs=None, numbers=N
     public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
     public.setdefault("inplace", True)
     definition = Op(name=name, forward=None, inputs=parameters, attrs=[], vjps=vjps, doc=doc, promotion=promotion,
-             xp_name=xp_name or name, **how)
+             dims="*", xp_name=xp_name or name, **how)
     return defined(definition, public)
 
 
@@ -83,6 +84,8 @@ def defined(definition, public):
 def composite(function=None, *, out=False, overlap=True, autocast=None, **public):
     """Publish a plain function of other ops; it needs no derivative formula of its own.
 
+    ``dims="*"`` says that it works element by element, as for an `Op`. Without it nested and masked
+    tensors run the function as it is written, op by op.
     `out` lets it take ``out=`` too: True, or "exact" if that must have the result's type; `overlap` and `autocast` as
     for an `Op`, but `autocast` may also be "off": nothing is cast inside.
     """
@@ -157,13 +160,15 @@ class Public:
         self.call, self.name, self.namespace, self.method, self.inplace = call, name, namespace, method, inplace
 
 
-def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(), public_name=None):
+def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(), public_name=None,
+            dims=None):
     """Enter a function in the registry of public names.
 
     `namespace` is "" for the package itself, else such as "nn.functional"; None keeps an op internal. `method` and
     `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package. With
-    `inplace` "repeated" it may write to expanded tensors.
+    `inplace` "repeated" it may write to expanded tensors. `dims`: of a function that is no op.
     """
+    call.dims = dims or getattr(getattr(call, "op", call), "dims", None)
     call.source, call.formula = Source(call), Formula(call)
     call.explain = call.formula.explain
     if not hasattr(call, "__wrapped__") or is_pending(call):

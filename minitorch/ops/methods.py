@@ -22,6 +22,7 @@ def as_method(call):
     else:
         twin = copied(call, code)
     twin.source, twin.formula, twin.explain = call.source, call.formula, call.explain
+    twin.dims = call.dims
     twin.__qualname__ = "Tensor." + call.__name__
     if is_pending(twin):
         return twin

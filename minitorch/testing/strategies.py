@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.registry import OPS
 from ..ops.creation.create import from_numpy
+from ..ops.dims import is_elementwise, terms
 
 __all__ = ["Draw", "tensors", "shapes", "broadcastable_shapes", "indices", "op_samples", "draws"]
 
@@ -121,12 +122,12 @@ class Draw:
         if op.sample is not None:
             return op.sample(self)
         names = [x.name for x in op.inputs]
-        if op.shapes:
-            sizes = self.shapes_of(op.shapes)
-        elif len(names) == 1:
+        if len(names) == 1:
             sizes = [self.shape(min_dims=1 if op.attrs else 0)]
-        else:
+        elif op.dims is None or is_elementwise(op):
             sizes = self.broadcastable(len(names))
+        else:
+            sizes = self.shapes_of(op.dims)
         if op.kinks == "ties" and len(names) > 1:
             return self.apart(sizes), {k: self.attribute(k, default, None) for k, default in op.attrs}
         make = self.distinct if op.kinks in ("ties", "zero", "steps") else self.array
@@ -135,12 +136,12 @@ class Draw:
         return inputs, {k: self.attribute(k, default, inputs[0]) for k, default in op.attrs}
 
     def shapes_of(self, text):
-        """Shapes for a description such as "* n k, * k m -> * n m": equal letters are equal sizes."""
+        """Shapes of inputs for index notation such as "* n k, * k m -> * n m"."""
         sizes, found = {}, []
         batch = self.shape(0, 2)
-        for words in text.split("->")[0].split(","):
+        for words in terms(text)[0]:
             shape = ()
-            for word in words.split():
+            for word in words:
                 if word == "*":
                     shape += batch[self.int(0, len(batch)):]
                 elif word.isdigit():

@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 
 import minitorch as torch
+from minitorch.autograd.tangents import kind_of
+from minitorch.autograd.wrapping import is_elementwise
+from minitorch.backends.batched.classes import class_of
 from minitorch.backends.cuda.arrays.functors import functor_call
 from minitorch.core.op import Op
 from minitorch.core.registry import FUNCTIONS, OPS
 from minitorch.ops.define import OPTIONS
+from minitorch.ops.dims import combination, terms
 
 PACKAGE = Path(torch.__file__).parent
 
@@ -128,6 +132,30 @@ def test_every_column_is_documented():
 def test_no_input_has_the_name_of_a_column():
     """Its derivative formula would be taken for that column."""
     assert [(row.name, x.name) for row in OPS.values() for x in row.inputs if x.name in OPTIONS] == []
+
+
+def test_dims_are_written_in_their_notation():
+    """A term for each input, or one for all, and for each result; sizes are known."""
+    for row in OPS.values():
+        if row.dims is None:
+            continue
+        assert re.fullmatch(r"[*+\w\[\]=, ]*(->[*+\w\[\]=, ]*)?( by \w+)?", row.dims), row.name
+        assert row.dims.count("[") == row.dims.count("]"), row.name
+        inputs, results = terms(row.dims)
+        assert len(inputs) in (1, len(row.inputs)), f"{row.name}: inputs of dims={row.dims!r}"
+        wanted = len(row.outputs) if isinstance(row.outputs, tuple) else 1
+        assert len(results) == wanted, f"{row.name}: results of dims={row.dims!r}"
+        sizes = set(re.findall(r"=(\w+)", row.dims))
+        assert all(size.isdigit() or size in dict(row.attrs) for size in sizes), row.name
+        assert combination(row.dims) in ("sum", "product", "max", "min", "avg"), row.name
+
+
+def test_nothing_is_known_of_an_op_that_says_nothing():
+    """Wherever its definition lies, and whatever its attributes are called."""
+    for row in OPS.values():
+        if row.dims is None:
+            assert class_of(row) == "reference" and not is_elementwise(row.call), row.name
+            assert kind_of(row) != "symmetric" or row.tangent == "symmetric", row.name
 
 
 def test_autocast_is_one_of_its_words():

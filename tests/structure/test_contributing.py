@@ -113,6 +113,42 @@ def test_its_tests_exist_because_it_does(copy, title, request):
     assert passed, out
 
 
+CENTERED = '''
+
+@op(DECLARED promotion="float", input=lambda F, g: g - F.mean(g))
+def centered(F, input):
+    """``input`` without its mean."""
+    return input - input.mean()
+'''
+
+
+@pytest.mark.parametrize(("declared", "noticed"), [
+    ("", None), ('dims="*",', r"centered does not work as dims='\*'")])
+def test_what_an_op_declares_is_tested(copy, beside, declared, noticed):
+    """An op among elementwise ones: right without the column, noticed with a wrong one."""
+    beside("minitorch/ops/elementwise/pointwise.py", CENTERED.replace("DECLARED", declared))
+    command = [*command_of("op")[:-1], "centered", "-n", "0"]
+    if noticed is not None:
+        with pytest.raises(AssertionError, match=noticed):
+            run(copy, *command)
+        return
+    run(copy, *command)
+    out = run(copy, "-c", """if True:
+        import minitorch as torch
+        x = torch.tensor([[1.0, 2.0], [10.0, 20.0]])
+        print(torch.vmap(torch.centered)(x).tolist())
+        nested = torch.nested.nested_tensor([x[0], x[1, :1]], layout=torch.jagged)
+        masked = torch.masked.masked_tensor(x, x > 1)
+        for y in nested, masked:
+            try:
+                print(torch.centered(y))
+            except (NotImplementedError, TypeError) as error:
+                print("refused" if "centered() is not there" in str(error) else error)
+        from minitorch import func
+        print(func.jvp(torch.centered, (x[0],), (torch.tensor([1.0, 0.0]),))[1].tolist())""")
+    assert out.splitlines() == ["[[-0.5, 0.5], [-5.0, 5.0]]", "refused", "refused", "[0.5, -0.5]"]
+
+
 LION = '''
 
 class LionCoefficients(NamedTuple):
@@ -168,7 +204,7 @@ def beside(copy):
     ("decay = None", None), ('decay = "l2"', "Lion decays twice"),
     ('decay = "decoupled"', "Lion decays twice"), ("", "Lion must say what weight_decay means")])
 def test_what_an_optimiser_declares_is_tested(copy, beside, declared, noticed):
-    """A rule that decays by itself, by the command of the page: w = 1 - 0.1 (-1 + 0.1) after a step."""
+    """A rule that decays by itself, by the page's command: w = 1 - 0.1 (-1 + 0.1) after a step."""
     beside("minitorch/optim/sgd.py", LION.replace("DECLARED", declared), exported="Lion")
     command = [*command_of("optimiser")[:-1], "Lion", "-n", "0"]
     if noticed is not None:

@@ -1,13 +1,16 @@
 """Batching rules derived from the definitions, by class.
 
-- "elementwise": the op is one of NumPy's elementwise functions, or in `ops/elementwise`. The hidden axis is one more
-  leading dimension; arrays of fewer dimensions get some of size 1 behind it.
+The column `dims` of a definition says which (`ops/dims.py`):
+
+- "elementwise": the op is. The hidden axis is one more leading dimension; arrays of fewer
+  dimensions get some of size 1 behind it.
 - "along": one array and an attribute `dim`. Dimensions are counted one further.
-- "reference": the reference on batched arrays, whose functions know of the axis.
+- "reference": all others. The reference runs on batched arrays, whose functions know of the axis.
 """
 
 from ...core.backend import result_only
 from ...core.errors import checked_dim
+from ...ops.dims import is_along, is_elementwise, is_leading
 from ...utils._pytree import tree_map
 from .array import aligned, wrapped
 
@@ -16,11 +19,9 @@ __all__ = ["class_of", "derived"]
 
 def class_of(op):
     """The class of an op's rule, a word."""
-    if op.forward is None or op.forward.__module__.startswith("minitorch.ops.elementwise."):
+    if is_elementwise(op) or is_leading(op):
         return "elementwise"
-    if [x.kind for x in op.inputs] == ["tensor"] and "dim" in dict(op.attrs) and not (op.view or op.by_values):
-        return "along"
-    return "reference"
+    return "along" if is_along(op) else "reference"
 
 
 def derived(op, full):

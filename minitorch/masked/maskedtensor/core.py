@@ -202,7 +202,8 @@ def one_mask(found):
     return first
 
 
-@rule("dropout alpha_dropout clone zeros_like ones_like empty_like full_like rand_like randn_like detach conj")
+@rule("dropout alpha_dropout clone zeros_like ones_like empty_like full_like rand_like randn_like "
+      "detach conj prelu")
 def of_elements(func, *args, **kwargs):
     """A function that works element by element: on the data, and the mask stays."""
     found = masked_among(args, kwargs)

@@ -95,7 +95,7 @@ def first(args):
 
 # ------------------------------------------------------------------ element by element
 @rule("where masked_fill dropout alpha_dropout zeros_like ones_like empty_like full_like rand_like randn_like "
-      "randint_like bernoulli clone positive type_as isin one_hot rrelu")
+      "randint_like bernoulli clone positive type_as isin one_hot rrelu allclose view_as_real view_as_complex")
 def pointwise(func, *args, **kwargs):
     """Run a function that works element by element on the values."""
     nt = leading(args, kwargs)

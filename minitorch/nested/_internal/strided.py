@@ -267,7 +267,8 @@ def converted(func, nt, *args, **kwargs):
     return nt.like(func(nt._inner, *args, **kwargs))
 
 
-@rule("linear matmul bmm layer_norm rms_norm group_norm scaled_dot_product_attention embedding mT conv2d conv1d")
+@rule("linear matmul bmm layer_norm rms_norm group_norm scaled_dot_product_attention embedding mT conv2d conv1d "
+      "prelu")
 def of_each(func, *args, **kwargs):
     """Rule of calls that take an element as they take a tensor, without a dimension to be counted again."""
     return by_element(func, args, kwargs)

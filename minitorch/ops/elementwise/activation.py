@@ -34,12 +34,13 @@ def activation(call, name=None, doc=None, twin=False):
     function.__signature__ = signature
     function.__doc__ = (doc or call.__doc__ or "") + "\n\n    With `inplace` the result is written into `input`."
     if twin:
-        publish(write, name + "_", namespace="nn.functional")
+        publish(write, name + "_", namespace="nn.functional", dims="*")
     return publish(function, name, namespace="nn.functional")
 
 
 # ---- zero where a mask does not hold -----------------------------------------------------------------------
-@op(node_name="KeepBackward0", namespace=None, fusible=True, functor="keep", input=lambda F, g, mask: F.masked(g, mask),
+@op(dims="*", node_name="KeepBackward0", namespace=None, fusible=True, functor="keep",
+    input=lambda F, g, mask: F.masked(g, mask),
     sample=lambda d: ([x := d.array(d.shape(1)), x > 0.5], {}))
 def masked(F, input, mask: Other):
     """`input` where `mask` holds, 0 elsewhere, also where `input` is infinite or NaN."""
@@ -52,22 +53,23 @@ def require_signed(name, input):
         raise RuntimeError(f"Boolean inputs not supported for {name}")
 
 
-@op(zeros="kept", promotion="any", refuses="c", kinks="zero", inplace=True, fusible=True, functor="relu",
-    flat=("input",), input=lambda F, g, out: F.relu_backward(g, out))
+@op(dims="*", zeros="kept", promotion="any", refuses="c", kinks="zero", inplace=True, fusible=True,
+    functor="relu", flat=("input",), input=lambda F, g, out: F.relu_backward(g, out))
 def relu(F, input):
     """``max(input, 0)``; the gradient at 0 is 0, at NaN 1."""
     require_signed("relu", input)
     return F.xp.maximum(input, 0)
 
 
-@op(namespace=None, fusible=True, functor="keep", input=lambda F, g, gate: F.relu_backward(g, gate),
+@op(dims="*", namespace=None, fusible=True, functor="keep",
+    input=lambda F, g, gate: F.relu_backward(g, gate),
     sample=lambda d: ([d.array(s := d.shape()), d.integers(s, 0, 2).astype(float)], {}))
 def relu_backward(F, input, gate: Other):
     """`input` where `gate`, a result of `relu`, is not 0, elsewhere 0: one comparison, which lets NaN pass."""
     return F.xp.where(gate != 0, input, input.dtype.type(0))
 
 
-@op(namespace=None, fusible=True, functor="keep_above(level)",
+@op(dims="*", namespace=None, fusible=True, functor="keep_above(level)",
     input=lambda F, g, gate, level: F.threshold_backward(g, gate, level=level),
     sample=lambda d: ([d.array(s := d.shape()), d.distinct(s)], dict(level=d.choice([0, 0.01]))))
 def threshold_backward(F, input, gate: Other, *, level):
@@ -75,7 +77,8 @@ def threshold_backward(F, input, gate: Other, *, level):
     return F.xp.where(gate <= level, input.dtype.type(0), input)
 
 
-@op(promotion="any", namespace=None, kinks="zero", node_name="HardtanhBackward0", fusible=True, flat=("input",),
+@op(dims="*", promotion="any", namespace=None, kinks="zero", node_name="HardtanhBackward0",
+    fusible=True, flat=("input",),
     input=lambda F, g, input, min_val, max_val: F.masked(g, (input > min_val) & (input < max_val)),
     sample=lambda d: ([d.choice([d.array(lo=-0.7, hi=0.9), d.array(lo=1.1), d.array(hi=-0.9, lo=-2)])],
                       dict(min_val=-0.8, max_val=1.0)))
@@ -94,7 +97,7 @@ def relu6(input):
     return hardtanh(input, 0, 6)
 
 
-@op(promotion="floating", namespace=None, kinks="zero", node_name="LeakyReluBackward0",
+@op(dims="*", promotion="floating", namespace=None, kinks="zero", node_name="LeakyReluBackward0",
     fusible=True, functor="leaky_relu(negative_slope)", flat=("input",),
     input=lambda F, g, input, negative_slope: g * F.leaky_relu_derivative(input, slope=negative_slope),
     sample=lambda d: ([d.distinct()], dict(negative_slope=d.choice([0.01, 2.0, -0.5]))))
@@ -103,14 +106,15 @@ def leaky_relu(F, input, *, negative_slope: float = 0.01):
     return F.xp.where(input > 0, input, input * negative_slope)
 
 
-@op(promotion="floating", namespace=None, fusible=True,
+@op(dims="*", promotion="floating", namespace=None, fusible=True,
     sample=lambda d: ([d.distinct()], dict(slope=d.choice([0.1, 2.0, -0.5]))))
 def leaky_relu_derivative(F, input, *, slope):
     """1 where `input` is positive, elsewhere `slope`."""
     return F.xp.where(input > 0, input.dtype.type(1), input.dtype.type(slope))
 
 
-@op(promotion="any", refuses="c", namespace="", method=False, node_name="ThresholdBackward0", flat=("input",),
+@op(dims="*", promotion="any", refuses="c", namespace="", method=False,
+    node_name="ThresholdBackward0", flat=("input",),
     input=lambda F, g, input, threshold: F.threshold_backward(g, input, level=threshold),
     sample=lambda d: ([d.distinct()], dict(threshold=0.0, value=3.0)))
 def threshold(F, input, *, threshold, value):
@@ -119,8 +123,8 @@ def threshold(F, input, *, threshold, value):
     return F.xp.where(input <= threshold - 0, input.dtype.type(value - 0), input)     # of numbers only
 
 
-@op(name="prelu", node_name="PreluKernelBackward0", promotion="floating", namespace=None, autocast="lower",
-    sample=lambda d: ([d.distinct(s := d.shape()), d.array(s)], {}),
+@op(dims="*", name="prelu", node_name="PreluKernelBackward0", promotion="floating", namespace=None,
+    autocast="lower", sample=lambda d: ([d.distinct(s := d.shape()), d.array(s)], {}),
     input=lambda F, g, input, weight: F.where(input > 0, g, g * weight),
     weight=lambda F, g, input: F.masked(g * input, F.logical_not(input > 0)))
 def _prelu(F, input, weight):
@@ -180,7 +184,7 @@ def _rrelu_of_batch(input, lower, upper):
 
 
 # ---- shrinking ---------------------------------------------------------------------------------------------
-@op(promotion="floating", namespace="nn.functional", method=True, flat=("input",),
+@op(dims="*", promotion="floating", namespace="nn.functional", method=True, flat=("input",),
     input=lambda F, g, input, lambd: F.masked(g, F.abs(input) > lambd),
     sample=lambda d: ([d.distinct()], dict(lambd=0.0)))
 def hardshrink(F, input, *, lambd: float = 0.5):
@@ -188,7 +192,7 @@ def hardshrink(F, input, *, lambd: float = 0.5):
     return F.masked(input, ~(F.xp.abs(input) <= lambd))
 
 
-@op(promotion="floating", namespace="nn.functional", flat=("input",),
+@op(dims="*", promotion="floating", namespace="nn.functional", flat=("input",),
     input=lambda F, g, input, lambd: F.masked(g, F.abs(input) > lambd),
     sample=lambda d: ([d.choice([d.array(lo=0.6), d.array(lo=-0.4, hi=0.4), d.array(hi=-0.6)])], dict(lambd=0.5)))
 def softshrink(F, input, *, lambd: float = 0.5):
@@ -206,7 +210,7 @@ def elu_slope(F, x, alpha, scale, input_scale):
     return F.where(below, tail, scale)
 
 
-@op(name="elu", promotion="floating", namespace=None, kinks="zero",
+@op(dims="*", name="elu", promotion="floating", namespace=None, kinks="zero",
     input=lambda F, g, input, alpha, scale, input_scale: g * elu_slope(F, input, alpha, scale, input_scale),
     sample=lambda d: ([d.distinct()], dict(alpha=d.choice([1.0, 1.6]), scale=1.1, input_scale=d.choice([1.0, 0.7]))))
 def _elu(F, input, *, alpha: float, scale: float, input_scale: float):
@@ -235,7 +239,7 @@ def selu(input):
     return _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
 
 
-@op(promotion="floating", namespace="nn.functional",
+@op(dims="*", promotion="floating", namespace="nn.functional",
     autocast="float32 on cuda", fusible=True, functor="softplus(beta, threshold)",
     input=lambda F, g, input, beta, threshold: F.where(
         input * beta > threshold, g, g * F.sigmoid(input * beta)),
@@ -248,7 +252,7 @@ def softplus(F, input, *, beta: float = 1.0, threshold: float = 20.0):
     return xp.where(scaled > threshold, input, out)
 
 
-@op(layout="contiguous",
+@op(dims="*", layout="contiguous",
     promotion="floating", namespace="nn.functional", node_name="LogSigmoidBackward0", functor="logsigmoid",
     input=lambda F, g, input: g * F.sigmoid(-input))
 def logsigmoid(F, input):
@@ -262,38 +266,40 @@ def mish_slope(F, x):
     return w + x * F.sigmoid(x) * (1 - w * w)
 
 
-@op(promotion="floating", namespace=None, functor="mish", input=lambda F, g, input: g * mish_slope(F, input))
+@op(dims="*", promotion="floating", namespace=None, functor="mish",
+    input=lambda F, g, input: g * mish_slope(F, input))
 def mish(F, input):
     """``input * tanh(softplus(input))``. Source: D. Misra, "Mish", 2019."""
     return input * F.xp.tanh(F.softplus(input, beta=1.0, threshold=20.0))
 
 
 # ---- smooth steps ------------------------------------------------------------------------------------------
-@composite(public_name="sigmoid", namespace="nn.functional")
+@composite(dims="*", public_name="sigmoid", namespace="nn.functional")
 def functional_sigmoid(input):
     """``1 / (1 + exp(-input))``."""
     return R.sigmoid(input)
 
 
-@composite(public_name="tanh", namespace="nn.functional")
+@composite(dims="*", public_name="tanh", namespace="nn.functional")
 def functional_tanh(input):
     """The hyperbolic tangent."""
     return R.tanh(input)
 
 
-@composite(namespace="nn.functional")
+@composite(dims="*", namespace="nn.functional")
 def tanhshrink(input):
     """``input - tanh(input)``."""
     return input - R.tanh(input)
 
 
-@composite(namespace="nn.functional")
+@composite(dims="*", namespace="nn.functional")
 def softsign(input):
     """``input / (1 + |input|)``."""
     return input / (R.abs(input) + 1)
 
 
-@op(promotion="floating", namespace=None, node_name="HardsigmoidBackward0", functor="hardsigmoid", flat=("input",),
+@op(dims="*", promotion="floating", namespace=None, node_name="HardsigmoidBackward0",
+    functor="hardsigmoid", flat=("input",),
     input=lambda F, g, input: F.masked(g * (1 / 6), (input > -3) & (input < 3)),
     sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
 def hardsigmoid(F, input):
@@ -301,7 +307,8 @@ def hardsigmoid(F, input):
     return F.xp.clip(input + 3, 0, 6) * (1 / 6)
 
 
-@op(promotion="floating", namespace=None, node_name="HardswishBackward0", functor="hardswish",
+@op(dims="*", promotion="floating", namespace=None, node_name="HardswishBackward0",
+    functor="hardswish",
     input=lambda F, g, input: F.masked(F.where(input >= 3, g, g * (input * (1 / 3) + 0.5)), F.logical_not(input <= -3)),
     sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
 def hardswish(F, input):
@@ -326,14 +333,15 @@ def glu(input, dim=-1):
 
 
 # ---- silu --------------------------------------------------------------------------------------------------
-@op(promotion="any", refuses="iub", namespace=None, fusible=True, functor="silu", complex="holomorphic",
-    input=lambda F, g, input: F.silu_backward(g, input))
+@op(dims="*", promotion="any", refuses="iub", namespace=None, fusible=True, functor="silu",
+    complex="holomorphic", input=lambda F, g, input: F.silu_backward(g, input))
 def silu(F, input):
     """``input * sigmoid(input)``, also called swish."""
     return input / (1 + F.xp.exp(-input))
 
 
-@op(promotion="same", refuses="iub", namespace=None, fusible=True, functor="silu_backward", complex="holomorphic",
+@op(dims="*", promotion="same", refuses="iub", namespace=None, fusible=True,
+    functor="silu_backward", complex="holomorphic",
     sample=lambda d: ([d.array(s := d.shape()), d.array(s)], {}), grad=lambda F, g, input: F.silu_backward(g, input),
     input=lambda F, g, grad, input: g * grad * silu_curvature(F, input))
 def silu_backward(F, grad, input):
@@ -352,7 +360,7 @@ def silu_curvature(F, x):
 SQRT_HALF, PHI0 = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)      # PHI0: the height of the normal density
 K, C = math.sqrt(2 / math.pi), 0.044715                           # tanh(K (x + C x^3)) is close to erf(x / sqrt(2))
 
-@op(layout="inputs", promotion="floating", namespace="nn.functional", keeps=("gate",),
+@op(dims="*", layout="inputs", promotion="floating", namespace="nn.functional", keeps=("gate",),
     input=lambda F, g, input, gate, approximate: F.gelu_backward(g, input, gate, approximate=approximate),
     sample=lambda d: ([d.array()], dict(approximate=d.choice(["none", "tanh"]))))
 def gelu(F, input, *, approximate="none"):
@@ -376,7 +384,7 @@ def check_approximate(approximate):
         raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}")
 
 
-@op(promotion="floating", namespace=None, fusible=True,
+@op(dims="*", promotion="floating", namespace=None, fusible=True,
     grad=lambda F, g, input, gate, approximate: F.gelu_backward(g, input, gate, approximate=approximate),
     input=lambda F, g, grad, input, approximate: g * grad * gelu_curvature(F, input, approximate),
     sample=lambda d: ([d.array(s := d.shape()), d.array(s)], dict(approximate=d.choice(["none", "tanh"]))))
@@ -404,6 +412,6 @@ for call in (relu6, silu, mish, hardswish, hardsigmoid):
     activation(call)
 publish(prelu, "prelu", namespace="nn.functional")
 for call in (celu, selu, rrelu, threshold, hardshrink):    # these are in the package itself, too, without `inplace`
-    publish(call, call.__name__, method=False)
+    publish(call, call.__name__, method=False, dims="*")
 for name in ("celu_", "selu_", "rrelu_", "threshold_"):
     publish(FUNCTIONS["nn.functional", name].call, name, method=False)

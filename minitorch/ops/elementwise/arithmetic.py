@@ -64,7 +64,7 @@ def scaled(input, other, alpha):
     return mul(other if other.dtype is found else other.to(found), alpha)
 
 
-@composite(inplace=True)
+@composite(dims="*", inplace=True)
 def add(input, other, *tensor, alpha=1, out=None):
     """``input + alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
     if tensor:
@@ -73,7 +73,7 @@ def add(input, other, *tensor, alpha=1, out=None):
     return _add(input, scaled(input, other, alpha), out=out)
 
 
-@composite(inplace=True, aliases=("subtract",))
+@composite(dims="*", inplace=True, aliases=("subtract",))
 def sub(input, other, *tensor, alpha=1, out=None):
     """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
     if tensor:
@@ -82,7 +82,7 @@ def sub(input, other, *tensor, alpha=1, out=None):
     return _sub(input, scaled(input, other, alpha), out=out)
 
 
-@composite(method=False)
+@composite(dims="*", method=False)
 def rsub(input, other, *, alpha=1):
     """``other - alpha * input``."""
     if not isinstance(input, Tensor):
@@ -109,7 +109,7 @@ in_place_sum("subtract", _sub)
 
 
 # ---- division ----------------------------------------------------------------------------------------------
-@composite(inplace=True, aliases=("divide",))
+@composite(dims="*", inplace=True, aliases=("divide",))
 def div(input, other, *, rounding_mode=None, out=None):
     """``input / other``; with `rounding_mode` "trunc" or "floor" rounded to whole numbers of the promoted type."""
     if rounding_mode is None:
@@ -122,14 +122,14 @@ def div(input, other, *, rounding_mode=None, out=None):
                        f"'{rounding_mode}'")
 
 
-@composite(inplace=True)
+@composite(dims="*", inplace=True)
 def true_divide(input, other, *, out=None):
     """``input / other``, true division."""
     return _div(input, other, out=out)
 
 
-@op(name="rdiv", promotion="float", namespace=None, node_name="DivBackward0", keeps=("inverse",),
-    complex="holomorphic",
+@op(dims="*", name="rdiv", promotion="float", namespace=None, node_name="DivBackward0",
+    keeps=("inverse",), complex="holomorphic",
     restores=("input", "inverse", lambda F, inverse: 1 / inverse),
     sample=lambda d: ([d.array(lo=0.5)], dict(number=d.choice([1, -3.0]))),
     input=lambda F, g, input, inverse, number: F.rdiv_backward(g, input, inverse, number=number))
@@ -139,7 +139,7 @@ def _rdiv(F, input, *, number):
     return out, F.asarray(out.copy() if number == 1 else F.xp.true_divide(1, input))
 
 
-@op(promotion="float", namespace=None, complex="holomorphic",
+@op(dims="*", promotion="float", namespace=None, complex="holomorphic",
     sample=lambda d: ([d.array(s := d.shape()), d.array(s, 0.5, 2.0)], dict(number=d.choice([1, -3.0]))),
     grad=lambda F, g, input, inverse, number: F.rdiv_backward(g, input, inverse, number=number),
     input=lambda F, g, grad, input, number: g * grad * (2 * number) / (input * input * input))
@@ -166,8 +166,8 @@ def quotients(d):
     return [(d.integers(shape, -3, 3) + d.array(shape, 0.2, 0.8)) * divisor, divisor], {}
 
 
-@op(layout="inputs", promotion="factor", refuses="bc", inplace=True, sample=quotients, of_numbers=True,
-    input=lambda F, g: F.zero(g),
+@op(dims="*", layout="inputs", promotion="factor", refuses="bc", inplace=True, sample=quotients,
+    of_numbers=True, input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def floor_divide(F, input: Number, other: Number):
     """``input / other``, rounded down; RuntimeError for integers divided by zero."""
@@ -176,8 +176,8 @@ def floor_divide(F, input: Number, other: Number):
     return F.xp.floor_divide(input, other)
 
 
-@op(layout="inputs", promotion="factor", refuses="bc", namespace=None, sample=quotients, of_numbers=True,
-    input=lambda F, g: F.zero(g),
+@op(dims="*", layout="inputs", promotion="factor", refuses="bc", namespace=None, sample=quotients,
+    of_numbers=True, input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def trunc_divide(F, input: Number, other: Number):
     """``input / other``, rounded towards zero; RuntimeError for integers divided by zero."""
@@ -188,7 +188,7 @@ def trunc_divide(F, input: Number, other: Number):
     return quotient + ((rest != 0) & (quotient < 0))
 
 
-@op(layout="inputs", promotion="common", refuses="bc", inplace=True, sample=quotients,
+@op(dims="*", layout="inputs", promotion="common", refuses="bc", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.floor_divide(input, other))
 def remainder(F, input: Number, other: Number):
@@ -198,7 +198,7 @@ def remainder(F, input: Number, other: Number):
     return F.xp.remainder(input, other)
 
 
-@op(layout="inputs", promotion="common", refuses="bc", inplace=True, sample=quotients,
+@op(dims="*", layout="inputs", promotion="common", refuses="bc", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.trunc_divide(input, other))
 def fmod(F, input, other: Number):
@@ -222,7 +222,7 @@ def positive_exponent(input, exponent):
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
-@op(promotion="common", refuses="b", inplace=True, autocast="float32 on cuda",
+@op(dims="*", promotion="common", refuses="b", inplace=True, autocast="float32 on cuda",
     domain={"input": POSITIVE}, check=positive_exponent, complex="holomorphic",
     input=lambda F, g, input, exponent: g * power_slope(F, input, exponent),
     exponent=lambda F, g, input, exponent, out: g * log_slope(F, input, exponent, out))
@@ -279,7 +279,7 @@ def log_slope(F, input, exponent, out):
     return F.where(at_zero, 0.0, out * (-math.inf if input.__class__ in NUMBERS else F.log(input)))
 
 
-@composite(out=True)
+@composite(dims="*", out=True)
 def float_power(input, exponent):
     """``input ** exponent``, computed and returned in float64, of complex numbers in complex128."""
     if any(x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent)):
@@ -301,7 +301,8 @@ def float_power_(self, exponent):
 
 
 # ---- combinations ------------------------------------------------------------------------------------------
-@op(older=True, layout="inputs", promotion="common", refuses="b", inplace=True, complex="holomorphic",
+@op(dims="*", older=True, layout="inputs", promotion="common", refuses="b", inplace=True,
+    complex="holomorphic",
     sample=lambda d: ([d.array(s) for s in d.broadcastable(3)], dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,
     tensor1=lambda F, g, tensor2, value: g * (tensor2 * value),
@@ -323,7 +324,8 @@ def true_division(input, tensor1, tensor2):
                            "tensor1.float(), or write (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype)")
 
 
-@op(older=True, layout="inputs", promotion="common", inplace=True, check=true_division, complex="holomorphic",
+@op(dims="*", older=True, layout="inputs", promotion="common", inplace=True, check=true_division,
+    complex="holomorphic",
     sample=lambda d: ([*map(d.array, (s := d.broadcastable(3))[:2]), d.array(s[2], 0.5, 2)],
                       dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,
@@ -341,8 +343,8 @@ def one_dtype(input, end, weight):
                                f"as in x.to(y.dtype)")
 
 
-@op(layout="inputs", promotion="same", refuses="iub", inplace=True, check=one_dtype, complex="holomorphic",
-    tangent="symmetric",
+@op(dims="*", layout="inputs", promotion="same", refuses="iub", inplace=True, check=one_dtype,
+    complex="holomorphic", tangent="symmetric",
     sample=lambda d: ([*map(d.array, (s := d.broadcastable(3))[:2]), d.choice([0.3, 0.7, d.array(s[2])])], {}),
     input=lambda F, g, weight: g * (1 - weight),
     end=lambda F, g, weight: g * weight,

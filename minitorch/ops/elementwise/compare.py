@@ -54,19 +54,19 @@ isfinite = no_gradient("isfinite", "Whether `input` is neither infinite nor NaN.
                        inplace=False)
 
 
-@op(zeros="kept", refuses="c")
+@op(dims="*", zeros="kept", refuses="c")
 def isposinf(F, input):
     """True if `input` is positive infinity."""
     return input == F.xp.inf
 
 
-@op(zeros="kept", refuses="c")
+@op(dims="*", zeros="kept", refuses="c")
 def isneginf(F, input):
     """True if `input` is negative infinity."""
     return input == -F.xp.inf
 
 
-@op(layout="inputs")
+@op(dims="*", layout="inputs")
 def isreal(F, input):
     """True if `input` has no imaginary part: True for every real dtype."""
     return F.xp.isreal(input)
@@ -78,7 +78,7 @@ def share(F, g, input, other, loses):
     return F.masked(F.where(input == other, g * 0.5, g), F.logical_not(loses))
 
 
-@op(layout="inputs", promotion="common", refuses="c", kinks="ties",
+@op(dims="*", layout="inputs", promotion="common", refuses="c", kinks="ties",
     input=lambda F, g, input, other: share(F, g, input, other, input < other),
     other=lambda F, g, input, other: share(F, g, input, other, other < input))
 def maximum(F, input, other):
@@ -86,7 +86,7 @@ def maximum(F, input, other):
     return F.xp.maximum(input, other)
 
 
-@op(layout="inputs", promotion="common", refuses="c", kinks="ties",
+@op(dims="*", layout="inputs", promotion="common", refuses="c", kinks="ties",
     input=lambda F, g, input, other: share(F, g, input, other, input > other),
     other=lambda F, g, input, other: share(F, g, input, other, other > input))
 def minimum(F, input, other):
@@ -100,7 +100,7 @@ def without_ties(d):
     return [d.distinct(first), d.distinct(second, -1.93, 2.07)], {}
 
 
-@op(layout="inputs", promotion="common", refuses="c", sample=without_ties,
+@op(dims="*", layout="inputs", promotion="common", refuses="c", sample=without_ties,
     input=lambda F, g, input, other: F.masked(g, (input >= other) | F.isnan(other)),
     other=lambda F, g, input, other: F.masked(g, F.logical_not((input >= other) | F.isnan(other))))
 def fmax(F, input, other):
@@ -108,7 +108,7 @@ def fmax(F, input, other):
     return F.xp.fmax(input, other)
 
 
-@op(layout="inputs", promotion="common", refuses="c", sample=without_ties,
+@op(dims="*", layout="inputs", promotion="common", refuses="c", sample=without_ties,
     input=lambda F, g, input, other: F.masked(g, (input <= other) | F.isnan(other)),
     other=lambda F, g, input, other: F.masked(g, F.logical_not((input <= other) | F.isnan(other))))
 def fmin(F, input, other):
@@ -130,8 +130,8 @@ def clamp_sample(d):
     return [x, *d.choice([(-1.01, 1.23), (None, 0.47), (-0.51, None), (1.2, -1.3), (low, high), (None, high)])], {}
 
 
-@op(layout="inputs", promotion="common", refuses="c", inplace=True, aliases=("clip",), sample=clamp_sample,
-    input=lambda F, g, input, min, max: F.masked(g, within(input, min, max)),
+@op(dims="*", layout="inputs", promotion="common", refuses="c", inplace=True, aliases=("clip",),
+    sample=clamp_sample, input=lambda F, g, input, min, max: F.masked(g, within(input, min, max)),
     min=lambda F, g, input, min, max: F.masked(g, input < min if max is None else (input < min) & (min < max)),
     max=lambda F, g, input, min, max: F.masked(g, input > max if min is None else (input > max) | (max < min)))
 def clamp(F, input, min: Number = None, max: Number = None):
@@ -156,7 +156,7 @@ def clamp(F, input, min: Number = None, max: Number = None):
     return F.xp.clip(input, min, max)
 
 
-@composite(inplace=True, out=True)
+@composite(dims="*", inplace=True, out=True)
 def clamp_min(input, min):
     """`input`, but not below `min`, a number or a tensor."""
     if min is None:
@@ -164,7 +164,7 @@ def clamp_min(input, min):
     return clamp(input, min)
 
 
-@composite(inplace=True, out=True)
+@composite(dims="*", inplace=True, out=True)
 def clamp_max(input, max):
     """`input`, but not above `max`, a number or a tensor."""
     if max is None:
@@ -172,14 +172,14 @@ def clamp_max(input, max):
     return clamp(input, None, max)
 
 
-@op(promotion="same", refuses="c", inplace=True)
+@op(dims="*", promotion="same", refuses="c", inplace=True)
 def heaviside(F, input, values):
     """0 where `input` is negative (or NaN), `values` where it is 0, 1 where it is positive."""
     return F.xp.where(input == 0, values, (input > 0).astype(input.dtype))
 
 
 # ---- where -------------------------------------------------------------------------------------------------
-@op(layout="inputs", promotion="fitting", namespace=None,
+@op(dims="*", layout="inputs", promotion="fitting", namespace=None,
     input=lambda F, g, condition: F.masked(g, condition),
     other=lambda F, g, condition: F.masked(g, F.logical_not(condition)))
 def where(F, condition: Other, input: Number, other: Number):
@@ -187,7 +187,7 @@ def where(F, condition: Other, input: Number, other: Number):
     return F.xp.where(condition, input, other)
 
 
-@composite(public_name="where", method=False, out=True)
+@composite(dims="*", public_name="where", method=False, out=True)
 def choose(condition, input=None, other=None):
     """`input` where `condition` (bools) holds, `other` elsewhere; all three broadcast, numbers are taken too.
 
@@ -217,7 +217,7 @@ def where_method(self, condition, other):
     return choose(condition, self, other)
 
 
-@composite(method=False)
+@composite(dims="*", method=False)
 def fill(input, value):
     """A tensor like `input` filled with `value`, a number or a 0-d tensor."""
     return input.clone().fill_(value)
@@ -230,7 +230,7 @@ def check_close(input, other):
         raise RuntimeError(f"{names[0]} did not match {names[1]}: cast one of them, as in x.to(y.dtype)")
 
 
-@op(layout="inputs",
+@op(dims="*", layout="inputs",
     check=check_close, promotion="same", sample=lambda d: ([d.array((2, 3)), d.array((3,))], dict(atol=0.5)))
 def isclose(F, input, other, *, rtol=1e-05, atol=1e-08, equal_nan=False):
     """``|input - other| <= atol + rtol |other|``, elementwise; infinities are close to themselves only.

@@ -28,21 +28,21 @@ def complex_sample(d):
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
-@op(name="real", view=True, namespace=None, sample=complex_sample, complex="conjugate", node_name="SelectBackward0",
-    input=lambda F, g, input_dtype: F.to(g, dtype=input_dtype))
+@op(dims="*", name="real", view=True, namespace=None, sample=complex_sample, complex="conjugate",
+    node_name="SelectBackward0", input=lambda F, g, input_dtype: F.to(g, dtype=input_dtype))
 def _real(F, input):
     """The real parts."""
     return input.real
 
 
-@op(name="imag", view=True, namespace=None, sample=complex_sample, complex="conjugate", node_name="SelectBackward0",
-    input=lambda F, g: F.complex(F.zero(g), g))
+@op(dims="*", name="imag", view=True, namespace=None, sample=complex_sample, complex="conjugate",
+    node_name="SelectBackward0", input=lambda F, g: F.complex(F.zero(g), g))
 def _imag(F, input):
     """The imaginary parts."""
     return input.imag
 
 
-@composite(method=False)
+@composite(dims="*", method=False)
 def real(input):
     """The real parts of a complex tensor, as a view; a real tensor itself. Also ``x.real``, which can be assigned to.
 
@@ -55,7 +55,7 @@ def real(input):
     return _real(input) if is_complex(input) else input
 
 
-@composite(method=False)
+@composite(dims="*", method=False)
 def imag(input):
     """The imaginary parts of a complex tensor, as a view: also ``x.imag``. RuntimeError for a real tensor.
 
@@ -94,8 +94,8 @@ def check_parts(first, second):
                            f"argument: cast one of them")
 
 
-@op(name="complex", method=False, promotion="same", check=check_parts, layout="inputs", complex="conjugate",
-    sample=lambda d: ([d.array(s) for s in d.broadcastable(2)], {}),
+@op(dims="*", name="complex", method=False, promotion="same", check=check_parts, layout="inputs",
+    complex="conjugate", sample=lambda d: ([d.array(s) for s in d.broadcastable(2)], {}),
     real=lambda F, g: F.real(g),
     imag=lambda F, g: F.imag(g))
 def complex(F, real, imag):
@@ -119,8 +119,8 @@ def assembled(xp, real, imag):
     return out
 
 
-@op(method=False, promotion="same", check=check_parts, layout="inputs", complex="conjugate",
-    domain={"abs": (0.25, 4.0)},
+@op(dims="*", method=False, promotion="same", check=check_parts, layout="inputs",
+    complex="conjugate", domain={"abs": (0.25, 4.0)},
     abs=lambda F, g, out: F.real(g * F.conj(F.sgn(out))),
     angle=lambda F, g, out: F.imag(g * F.conj(out)))
 def polar(F, abs, angle):
@@ -133,7 +133,7 @@ def polar(F, abs, angle):
     return assembled(F.xp, abs * F.xp.cos(angle), abs * F.xp.sin(angle))
 
 
-@op(view=True, complex="conjugate", sample=complex_sample, method=False,
+@op(dims="* -> * pair=2", view=True, complex="conjugate", sample=complex_sample, method=False,
     input=lambda F, g: F.view_as_complex(F.copy_contiguous(g)))
 def view_as_real(F, input):
     """The parts of complex numbers along a new last dimension of size 2: a view.
@@ -145,7 +145,8 @@ def view_as_real(F, input):
     return F.strided(input.real, (*input.shape, 2), (*input.strides, input.itemsize // 2))
 
 
-@op(view=True, complex="conjugate", sample=lambda d: ([d.array((*d.shape(), 2))], {}), method=False,
+@op(dims="* [pair] -> *", view=True, complex="conjugate",
+    sample=lambda d: ([d.array((*d.shape(), 2))], {}), method=False,
     input=lambda F, g: F.view_as_real(g))
 def view_as_complex(F, input):
     """Complex numbers from their parts along a last dimension of size 2, which disappears: a view.
@@ -171,19 +172,20 @@ def view_as_complex(F, input):
 
 
 # ---- conjugates --------------------------------------------------------------------------------------------
-@op(name="conj", namespace=None, zeros="linear", complex="conjugate", layout="first", input=lambda F, g: F.conj(g))
+@op(dims="*", name="conj", namespace=None, zeros="linear", complex="conjugate", layout="first",
+    input=lambda F, g: F.conj(g))
 def _conj(F, input):
     """The complex conjugates; real numbers as they are."""
     return F.xp.conjugate(input) if input.dtype.kind == "c" else input
 
 
-@composite
+@composite(dims="*")
 def conj(input):
     """The complex conjugates ``x - iy``, a copy (in PyTorch a view, see `is_conj`); a real tensor itself."""
     return _conj(input) if is_complex(input) else input
 
 
-@composite(out=True)
+@composite(dims="*", out=True)
 def conj_physical(input):
     """The complex conjugates, a copy; a real tensor itself."""
     return conj(input)
@@ -198,14 +200,14 @@ def conj_physical_(self):
     return conj_in_place(self) if is_complex(self) else self
 
 
-@composite
+@composite(dims="*")
 def resolve_conj(input):
     """`input` itself: conjugates are computed at once."""
     require_tensors(input)
     return input
 
 
-@composite
+@composite(dims="*")
 def resolve_neg(input):
     """`input` itself: negations are computed at once."""
     require_tensors(input)
@@ -230,7 +232,7 @@ def angle_slope(F, g, input):
     return F.complex(-F.imag(input) * scale, F.real(input) * scale)
 
 
-@op(promotion="float", layout="inputs", kinks="zero", complex="conjugate", flat=(),
+@op(dims="*", promotion="float", layout="inputs", kinks="zero", complex="conjugate", flat=(),
     input=lambda F, g, input: angle_slope(F, g, input))
 def angle(F, input):
     """The angles of complex numbers, between -pi and pi; of real numbers 0, or pi where they are negative.

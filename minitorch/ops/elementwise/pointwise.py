@@ -34,14 +34,14 @@ log1p = ufunc("log1p", "``log(1 + input)``, without cancellation near 0.", zeros
               domain={"input": (-0.75, 3.0)}, input=lambda F, g, input: g / (input + 1))
 
 
-@op(promotion="float", inplace=True, fusible=True, functor="sigmoid", complex="holomorphic",
-    input=lambda F, g, out: g * (out * (1 - out)))
+@op(dims="*", promotion="float", inplace=True, fusible=True, functor="sigmoid",
+    complex="holomorphic", input=lambda F, g, out: g * (out * (1 - out)))
 def sigmoid(F, input):
     """``1 / (1 + exp(-input))``; to full relative precision also where it is close to 0."""
     return 1 / (1 + F.xp.exp(-input))
 
 
-@op(promotion="float", refuses="c", inplace=True, domain={"input": INNER},
+@op(dims="*", promotion="float", refuses="c", inplace=True, domain={"input": INNER},
     input=lambda F, g, input, eps: logit_slope(F, g, input, eps))
 def logit(F, input, *, eps: float | None = None):
     """``log(input / (1 - input))``, with `input` clamped to [eps, 1 - eps] first if `eps` is given.
@@ -65,7 +65,8 @@ sqrt = ufunc("sqrt", "The square root.", zeros="kept", promotion="float", comple
              domain={"input": POSITIVE}, input=lambda F, g, out: g / (2 * out))
 
 
-@op(promotion="float", complex="holomorphic", inplace=True, autocast="float32 on cuda", functor="rsqrt_of",
+@op(dims="*", promotion="float", complex="holomorphic", inplace=True, autocast="float32 on cuda",
+    functor="rsqrt_of",
     domain={"input": POSITIVE}, input=lambda F, g, out: out * out * out * g * -0.5)
 def rsqrt(F, input):
     """``1 / sqrt(input)``."""
@@ -76,7 +77,7 @@ reciprocal = ufunc("reciprocal", "``1 / input``.", promotion="float", complex="h
                    domain={"input": (0.5, 2.0)}, input=lambda F, g, out: -g * out * out)
 
 
-@composite(inplace=True, out=True)
+@composite(dims="*", inplace=True, out=True)
 def square(input):
     """``input ** 2``; bools become int64."""
     return pow(input, 2)
@@ -112,28 +113,30 @@ def over_square(F, x, y):
     return F.where(square == 0, 0.0, x / square)
 
 
-@op(node_name="Deg2RadBackward0", zeros="linear", promotion="float", refuses="c", inplace=True,
-    input=lambda F, g: g * (PI / 180))
+@op(dims="*", node_name="Deg2RadBackward0", zeros="linear", promotion="float", refuses="c",
+    inplace=True, input=lambda F, g: g * (PI / 180))
 def deg2rad(F, input):
     """Degrees as radians: ``input * pi / 180``."""
     return input * (PI / 180)
 
 
-@op(node_name="Rad2DegBackward0", zeros="linear", promotion="float", refuses="c", inplace=True,
-    input=lambda F, g: g * (180 / PI))
+@op(dims="*", node_name="Rad2DegBackward0", zeros="linear", promotion="float", refuses="c",
+    inplace=True, input=lambda F, g: g * (180 / PI))
 def rad2deg(F, input):
     """Radians as degrees: ``input * 180 / pi``."""
     return input * (180 / PI)
 
 
-@op(promotion="float", complex="holomorphic", inplace=True, input=lambda F, g, input: g * F.sinc_derivative(input))
+@op(dims="*", promotion="float", complex="holomorphic", inplace=True,
+    input=lambda F, g, input: g * F.sinc_derivative(input))
 def sinc(F, input):
     """``sin(pi input) / (pi input)``, and 1 at 0."""
     x = input * PI
     return F.xp.where(x == 0, 1, F.xp.sin(x) / F.xp.where(x == 0, 1, x))
 
 
-@op(node_name="SincSlopeBackward0", promotion="float", complex="holomorphic", namespace=None,
+@op(dims="*", node_name="SincSlopeBackward0", promotion="float", complex="holomorphic",
+    namespace=None,
     input=lambda F, g, input, out: -g * F.where(input == 0, PI**2 / 3, PI**2 * F.sinc(input) + 2 * out / input))
 def sinc_derivative(F, input):
     """The derivative of `sinc`: ``(cos(pi x) - sinc(x)) / x``; near 0, where that cancels, its series."""
@@ -168,7 +171,7 @@ def acosh_slope(F, x):
 
 
 # ---- two numbers -------------------------------------------------------------------------------------------
-@op(layout="inputs", promotion="common", complex="holomorphic", refuses="iub",
+@op(dims="*", layout="inputs", promotion="common", complex="holomorphic", refuses="iub",
     input=lambda F, g, input, other: g * F.sigmoid(input - other),
     other=lambda F, g, input, other: g * F.sigmoid(other - input))
 def logaddexp(F, input, other):
@@ -181,7 +184,7 @@ def logaddexp(F, input, other):
     return F.xp.where(same, input, top + F.xp.log1p(F.xp.exp(low - top)))
 
 
-@op(layout="inputs", promotion="common", refuses="iub",
+@op(dims="*", layout="inputs", promotion="common", refuses="iub",
     input=lambda F, g, input, other: g * F.sigmoid((input - other) * LN2),
     other=lambda F, g, input, other: g * F.sigmoid((other - input) * LN2))
 def logaddexp2(F, input, other):
@@ -201,7 +204,8 @@ def times_log(F, x, y, log):
     return F.xp.where((x == 0) & (y == y), 0, product)
 
 
-@op(layout="inputs", promotion="float", refuses="c", inplace=True, domain={"other": POSITIVE},
+@op(dims="*", layout="inputs", promotion="float", refuses="c", inplace=True,
+    domain={"other": POSITIVE},
     input=lambda F, g, input, other: F.where((input == 0) & (other <= 0), 0.0, F.xlogy(g, other)),
     other=lambda F, g, input, other: g * input / other)
 def xlogy(F, input: Number, other: Number):
@@ -209,8 +213,8 @@ def xlogy(F, input: Number, other: Number):
     return times_log(F, input, other, F.xp.log)
 
 
-@op(layout="inputs", promotion="float", refuses="c", namespace="special", domain={"other": (-0.75, 3.0)},
-    node_name="SpecialXlog1PyBackward0",
+@op(dims="*", layout="inputs", promotion="float", refuses="c", namespace="special",
+    domain={"other": (-0.75, 3.0)}, node_name="SpecialXlog1PyBackward0",
     input=lambda F, g, input, other: F.where((input == 0) & (other <= -1), 0.0, F.xlog1py(g, other)),
     other=lambda F, g, input, other: g * input / (other + 1))
 def xlog1py(F, input: Number, other: Number):

@@ -18,7 +18,8 @@ abs = ufunc("abs", "The absolute value; its gradient at 0 is 0.", "absolute", ze
             refuses="b", kinks="zero", complex="conjugate", input=lambda F, g, input: g * F.sgn(input))
 
 
-@op(zeros="kept", promotion="common", refuses="c", inplace=True, kinks="steps", input=lambda F, g: F.zero(g))
+@op(dims="*", zeros="kept", promotion="common", refuses="c", inplace=True, kinks="steps",
+    input=lambda F, g: F.zero(g))
 def sign(F, input):
     """-1, 0 or 1 by the sign of `input`; 0 for NaN. Complex numbers have no sign, see `sgn`."""
     if input.dtype.kind == "b":
@@ -34,8 +35,8 @@ def sgn_slope(F, g, input, out):
     return (g - out * F.real(g * F.conj(out))) / F.masked_fill(size, size == 0, float("inf"))
 
 
-@op(zeros="kept", layout="inputs", promotion="common", inplace=True, kinks="steps", complex="conjugate",
-    input=lambda F, g, input, out: sgn_slope(F, g, input, out))
+@op(dims="*", zeros="kept", layout="inputs", promotion="common", inplace=True, kinks="steps",
+    complex="conjugate", input=lambda F, g, input, out: sgn_slope(F, g, input, out))
 def sgn(F, input):
     """The direction of a complex number, ``x / |x|`` and 0 for 0; the `sign` of real numbers."""
     if input.dtype.kind != "c":
@@ -44,13 +45,13 @@ def sgn(F, input):
     return input / F.xp.where(size == 0, 1, size).astype(size.dtype)
 
 
-@op(zeros="kept", refuses="c", inplace=False, kinks="steps")
+@op(dims="*", zeros="kept", refuses="c", inplace=False, kinks="steps")
 def signbit(F, input):
     """True if the sign is negative, that of -0.0 included."""
     return F.xp.signbit(input) if input.dtype.kind in "fV" else input < 0
 
 
-@op(promotion="float", inplace=True, kinks="zero",
+@op(dims="*", promotion="float", inplace=True, kinks="zero",
     input=lambda F, g, input, out: g * (F.sign(input) * F.sign(out)),
     other=lambda F, g: F.zero(g))
 def copysign(F, input, other: Number):
@@ -58,7 +59,7 @@ def copysign(F, input, other: Number):
     return F.xp.copysign(input, other)
 
 
-@composite
+@composite(dims="*")
 def positive(input):
     """`input` itself; RuntimeError for bools."""
     if input.array.dtype.kind == "b":
@@ -78,8 +79,8 @@ def rounding(name, doc, *aliases):
     def forward(F, input):
         return input.copy() if input.dtype.kind in "iu" else getattr(F.xp, name)(input)
     forward.__name__, forward.__doc__ = name, doc + " The gradient is 0."
-    return op(promotion="common", refuses="bc", zeros="kept", inplace=True, kinks="steps", sample=between_steps,
-              aliases=aliases, input=lambda F, g: F.zero(g))(forward)
+    return op(dims="*", promotion="common", refuses="bc", zeros="kept", inplace=True, kinks="steps",
+              sample=between_steps, aliases=aliases, input=lambda F, g: F.zero(g))(forward)
 
 
 floor = rounding("floor", "The largest whole number that is not above `input`.")
@@ -87,7 +88,8 @@ ceil = rounding("ceil", "The smallest whole number that is not below `input`.")
 trunc = rounding("trunc", "`input` without what follows the point.", "fix")
 
 
-@op(zeros="kept", promotion="common", refuses="bc", inplace=True, kinks="steps", input=lambda F, g: F.zero(g),
+@op(dims="*", zeros="kept", promotion="common", refuses="bc", inplace=True, kinks="steps",
+    input=lambda F, g: F.zero(g),
     sample=lambda d: (between_steps(d)[0], dict(decimals=d.choice([0, -2]))))
 def round(F, input, *, decimals: int = 0):
     """`input` rounded to `decimals` places (to tens, hundreds, ... if negative), halves to the even neighbour.
@@ -107,15 +109,16 @@ def round(F, input, *, decimals: int = 0):
     return F.xp.rint(input * scale) / scale if decimals > 0 else F.xp.rint(input / scale) * scale
 
 
-@op(zeros="kept", promotion="common", refuses="iubc", inplace=True, kinks="steps", sample=between_steps,
-    tangent="symmetric", input=lambda F, g: g)
+@op(dims="*", zeros="kept", promotion="common", refuses="iubc", inplace=True, kinks="steps",
+    sample=between_steps, tangent="symmetric", input=lambda F, g: g)
 def frac(F, input):
     """The fractional part: ``input - trunc(input)``, with the sign of `input`."""
     return input - F.xp.trunc(input)
 
 
 # ---- the parts and the neighbours of a float ---------------------------------------------------------------
-@op(zeros="kept", layout="inputs", inplace=True, input=lambda F, g, input: F.masked(g, F.isfinite(input)))
+@op(dims="*", zeros="kept", layout="inputs", inplace=True,
+    input=lambda F, g, input: F.masked(g, F.isfinite(input)))
 def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
     """`input` with NaN replaced by `nan` (0) and infinities by `posinf`, `neginf` (the dtype's limits)."""
     if input.dtype.kind not in "fV":
@@ -137,7 +140,7 @@ def check_floating(input):
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {input.dtype}")
 
 
-@op(promotion="common", check=check_floating, outputs=(True, False),
+@op(dims="* -> *, *", promotion="common", check=check_floating, outputs=(True, False),
     sample=lambda d: ([d.array(s := d.shape(1), 0.6, 0.9) * 2.0 ** d.integers(s, -3, 3)], {}),
     input=lambda F, g, out1: F.ldexp(g[0], out1, sign=-1))
 def frexp(F, input):
@@ -151,7 +154,7 @@ def frexp(F, input):
     return Frexp(mantissa, F.xp.asarray(exponent, "int32"))
 
 
-@op(layout="inputs", name="ldexp", namespace=None, promotion="any",
+@op(dims="*", layout="inputs", name="ldexp", namespace=None, promotion="any",
     input=lambda F, g, exponent, sign: F.ldexp(g, exponent, sign=sign),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 3), -3, 3)], dict(sign=d.choice([1, -1]))))
 def _ldexp(F, input, exponent, *, sign):
@@ -159,7 +162,7 @@ def _ldexp(F, input, exponent, *, sign):
     return F.xp.ldexp(input, exponent if sign == 1 else -exponent)
 
 
-@composite(inplace=True, out=True)
+@composite(dims="*", inplace=True, out=True)
 def ldexp(input, other):
     """``input * 2 ** other``; for floats and integers exactly, even where the power alone would overflow."""
     for place, name, x in (1, "input", input), (2, "other", other):

@@ -31,21 +31,21 @@ def square(x):
 
 
 # ---- the error function ------------------------------------------------------------------------------------
-@op(zeros="kept", layout="inputs", promotion="float", inplace=True, functor="erf_of",
+@op(dims="*", zeros="kept", layout="inputs", promotion="float", inplace=True, functor="erf_of",
     input=lambda F, g, input: g * F.exp(-input * input) * (2 / ROOT_PI))
 def erf(F, input):
     """The error function, ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
     return error_function.erf(F.xp, input)
 
 
-@op(layout="inputs", promotion="float", inplace=True, functor="erfc_of",
+@op(dims="*", layout="inputs", promotion="float", inplace=True, functor="erfc_of",
     input=lambda F, g, input: g * F.exp(-input * input) * (-2 / ROOT_PI))
 def erfc(F, input):
     """``1 - erf(input)``, without cancellation."""
     return in_double(F, error_function.erfc, input)
 
 
-@op(layout="inputs",
+@op(dims="*", layout="inputs",
     promotion="float", refuses="c", namespace="special", node_name="SpecialErfcxBackward0",
     input=lambda F, g, input, out: g * (2 * input * out - 2 / ROOT_PI))
 def erfcx(F, input):
@@ -53,36 +53,39 @@ def erfcx(F, input):
     return in_double(F, error_function.erfcx, input)
 
 
-@op(zeros="kept", layout="inputs", promotion="float", refuses="c", inplace=True, autocast="float32 on cuda",
+@op(dims="*", zeros="kept", layout="inputs", promotion="float", refuses="c", inplace=True,
+    autocast="float32 on cuda",
     domain={"input": UNIT}, input=lambda F, g, input: g * F.exp(square(F.erfinv(input))) * (ROOT_PI / 2))
 def erfinv(F, input):
     """The number whose error function is `input`; infinite at -1 and 1, NaN outside."""
     return in_double(F, error_function.erfinv, input)
 
 
-@op(layout="inputs", promotion="float", refuses="c", namespace="special",
+@op(dims="*", layout="inputs", promotion="float", refuses="c", namespace="special",
     input=lambda F, g, input: g * F.exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi)))
 def ndtr(F, input):
     """The normal distribution's function: the area under its density up to `input`."""
     return in_double(F, error_function.ndtr, input)
 
 
-@op(layout="inputs", promotion="float", refuses="c", namespace="special", node_name="SpecialNdtriBackward0",
+@op(dims="*", layout="inputs", promotion="float", refuses="c", namespace="special",
+    node_name="SpecialNdtriBackward0",
     domain={"input": INNER}, input=lambda F, g, out: g * F.exp(out * out * 0.5) * math.sqrt(2 * math.pi))
 def ndtri(F, input):
     """The normal distribution's quantile: the number whose `ndtr` is `input`; NaN outside [0, 1]."""
     return in_double(F, error_function.ndtri, input)
 
 
-@op(layout="inputs", promotion="float", refuses="c", namespace="special", node_name="SpecialLogNdtrBackward0",
+@op(dims="*", layout="inputs", promotion="float", refuses="c", namespace="special",
+    node_name="SpecialLogNdtrBackward0",
     input=lambda F, g, input: g / F.erfcx(input * (-1 / ROOT_2)) * math.sqrt(2 / math.pi))
 def log_ndtr(F, input):
     """The logarithm of `ndtr`, which does not underflow."""
     return in_double(F, error_function.log_ndtr, input)
 
 
-@op(promotion="float", refuses="c", namespace="special", node_name="SpecialEntrBackward0", domain={"input": POSITIVE},
-    input=lambda F, g, input: g * (-1 - F.log(input)))
+@op(dims="*", promotion="float", refuses="c", namespace="special", node_name="SpecialEntrBackward0",
+    domain={"input": POSITIVE}, input=lambda F, g, input: g * (-1 - F.log(input)))
 def entr(F, input):
     """``-input * log(input)``, the entropy's summand: 0 at 0, minus infinity below."""
     xp = F.xp
@@ -90,21 +93,21 @@ def entr(F, input):
 
 
 # ---- the gamma function ------------------------------------------------------------------------------------
-@op(layout="inputs",
+@op(dims="*", layout="inputs",
     promotion="float", inplace=True, domain={"input": POSITIVE}, input=lambda F, g, input: g * F.digamma(input))
 def lgamma(F, input):
     """The logarithm of the absolute value of the gamma function."""
     return in_double(F, gamma.lgamma, input)
 
 
-@op(layout="inputs", promotion="float", refuses="c", inplace=True, domain={"input": POSITIVE},
-    input=lambda F, g, input: g * F.polygamma(input, n=1))
+@op(dims="*", layout="inputs", promotion="float", refuses="c", inplace=True,
+    domain={"input": POSITIVE}, input=lambda F, g, input: g * F.polygamma(input, n=1))
 def digamma(F, input):
     """The derivative of `lgamma`."""
     return in_double(F, gamma.digamma, input)
 
 
-@op(layout="inputs", name="polygamma", promotion="float", namespace=None,
+@op(dims="*", layout="inputs", name="polygamma", promotion="float", namespace=None,
     sample=lambda d: ([d.array(None, *POSITIVE)], dict(n=d.int(0, 4))),
     input=lambda F, g, input, n: g * F.polygamma(input, n=n + 1))
 def _polygamma(F, input, *, n):
@@ -112,7 +115,7 @@ def _polygamma(F, input, *, n):
     return in_double(F, lambda xp, x: gamma.polygamma(xp, x, n), input)
 
 
-@composite(method=False, out=True)
+@composite(dims="*", method=False, out=True)
 def polygamma(n, input):
     """The `n`-th derivative of `digamma` at `input`: ``(-1)^(n+1) n! zeta(n + 1, input)``."""
     if n.__index__() < 0:
@@ -129,7 +132,7 @@ def polygamma_method(self, n):
 method(inplace("polygamma", polygamma_method), name="polygamma_")
 
 
-@composite(inplace=True, out=True)
+@composite(dims="*", inplace=True, out=True)
 def mvlgamma(input, p):
     """The logarithm of the multivariate gamma function of dimension `p`.
 
@@ -146,8 +149,8 @@ def order_and_place(d):
     return [d.array(shape, 1.5, 4.0), d.array(shape, 0.3, 5.0)], {}
 
 
-@op(layout="inputs", promotion="common", refuses="iubc", inplace=True, sample=order_and_place,
-    input=no_derivative("igamma: input"),
+@op(dims="*", layout="inputs", promotion="common", refuses="iubc", inplace=True,
+    sample=order_and_place, input=no_derivative("igamma: input"),
     other=lambda F, g, input, other: g * gamma_density(F, input, other))
 def igamma(F, input, other):
     """The regularized lower incomplete gamma function P(input, other).
@@ -157,8 +160,8 @@ def igamma(F, input, other):
     return in_double(F, gamma.igamma, input, other)
 
 
-@op(layout="inputs", promotion="common", refuses="iubc", inplace=True, sample=order_and_place,
-    input=no_derivative("igammac: input"),
+@op(dims="*", layout="inputs", promotion="common", refuses="iubc", inplace=True,
+    sample=order_and_place, input=no_derivative("igammac: input"),
     other=lambda F, g, input, other: -g * gamma_density(F, input, other))
 def igammac(F, input, other):
     """The regularized upper incomplete gamma function: ``1 - igamma(input, other)``, without cancellation."""
@@ -170,7 +173,7 @@ def gamma_density(F, a, x):
     return F.exp((a - 1) * F.log(x) - x - F.lgamma(a))
 
 
-@op(layout="inputs", promotion="common", refuses="iubc", method=False,
+@op(dims="*", layout="inputs", promotion="common", refuses="iubc", method=False,
     sample=lambda d: ([d.array((3, 2), 0.2, 9.0), d.array((3, 2), 0.1, 9.0)], {}),
     input=no_derivative("_standard_gamma_grad: self"), output=no_derivative("_standard_gamma_grad: output"))
 def _standard_gamma_grad(F, input, output):
@@ -181,7 +184,7 @@ def _standard_gamma_grad(F, input, output):
     return in_double(F, levels.gamma_slope, input, output)
 
 
-@op(layout="inputs", promotion="common", refuses="iubc", method=False,
+@op(dims="*", layout="inputs", promotion="common", refuses="iubc", method=False,
     sample=lambda d: ([d.array((3, 2), 0.1, 0.9), d.array((3, 2), 0.2, 4.0), d.array((3, 2), 4.1, 9.0)], {}),
     x=no_derivative("_dirichlet_grad: x"), alpha=no_derivative("_dirichlet_grad: alpha"),
     total=no_derivative("_dirichlet_grad: total"))
@@ -194,8 +197,8 @@ def _dirichlet_grad(F, x, alpha, total):
     return in_double(F, levels.beta_slope, x, alpha, total)
 
 
-@op(layout="inputs", promotion="float", refuses="c", namespace="special", node_name="SpecialZetaBackward0",
-    sample=order_and_place,
+@op(dims="*", layout="inputs", promotion="float", refuses="c", namespace="special",
+    node_name="SpecialZetaBackward0", sample=order_and_place,
     input=no_derivative("zeta"),
     other=lambda F, g, input, other: -g * input * F.zeta(input + 1, other))
 def zeta(F, input: Number, other: Number):
@@ -204,13 +207,14 @@ def zeta(F, input: Number, other: Number):
 
 
 # ---- Bessel functions --------------------------------------------------------------------------------------
-@op(layout="inputs", promotion="float", refuses="c", inplace=True, input=lambda F, g, input: g * F.i1(input))
+@op(dims="*", layout="inputs", promotion="float", refuses="c", inplace=True,
+    input=lambda F, g, input: g * F.i1(input))
 def i0(F, input):
     """The modified Bessel function of the first kind of order 0."""
     return in_double(F, bessel.i0, input)
 
 
-@op(layout="inputs",
+@op(dims="*", layout="inputs",
     promotion="float", refuses="c", namespace="special", node_name="SpecialI0EBackward0",
     input=lambda F, g, input, out: g * (F.i1e(input) - F.sign(input) * out))
 def i0e(F, input):
@@ -218,14 +222,16 @@ def i0e(F, input):
     return in_double(F, bessel.i0e, input)
 
 
-@op(layout="inputs", promotion="float", refuses="c", namespace="special", node_name="SpecialI1Backward0",
+@op(dims="*", layout="inputs", promotion="float", refuses="c", namespace="special",
+    node_name="SpecialI1Backward0",
     input=lambda F, g, input, out: g * (F.i0(input) - by_input(F, out, input)))
 def i1(F, input):
     """The modified Bessel function of the first kind of order 1."""
     return in_double(F, bessel.i1, input)
 
 
-@op(layout="inputs", promotion="float", refuses="c", namespace="special", node_name="SpecialI1EBackward0",
+@op(dims="*", layout="inputs", promotion="float", refuses="c", namespace="special",
+    node_name="SpecialI1EBackward0",
     input=lambda F, g, input, out: g * (F.i0e(input) - F.sign(input) * out - by_input(F, out, input)))
 def i1e(F, input):
     """``exp(-|input|) * i1(input)``, which does not overflow."""

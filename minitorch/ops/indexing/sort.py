@@ -20,7 +20,8 @@ def along(ndim, dim, part):
     return (slice(None),) * (dim % ndim) + (part,)
 
 
-@op(layout="first", promotion="any", refuses="c", outputs=(True, False), kinks="ties",
+@op(dims="* [dim] -> * [dim], * [dim]", layout="first", promotion="any", refuses="c",
+    outputs=(True, False), kinks="ties",
     joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim, True),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), descending=d.bool(), stable=d.bool())))
 def sort(F, input, *, dim=-1, descending=False, stable=False):
@@ -37,7 +38,7 @@ def sort(F, input, *, dim=-1, descending=False, stable=False):
     return return_types.sort(F.xp.take_along_axis(input, index, dim), index)
 
 
-@op(layout="first", promotion="any", refuses="c")
+@op(dims="* [dim] -> * [dim]", layout="first", promotion="any", refuses="c")
 def argsort(F, input, *, dim=-1, descending=False, stable=False):
     """The indices that put the elements in order along `dim`: those of `sort`."""
     return F.sort(input, dim=dim, descending=descending)[1]
@@ -49,7 +50,8 @@ def msort(input):
     return sort(input, 0)[0]
 
 
-@op(promotion="any", refuses="bc", outputs=(True, False), kinks="ties",
+@op(dims="* [dim] -> * dim=k, * dim=k", promotion="any", refuses="bc", outputs=(True, False),
+    kinks="ties",
     joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim, True),),
     sample=lambda d: ([d.distinct((4, 3))], dict(k=d.int(0, 3), dim=d.int(-2, 1), largest=d.bool(), sorted=d.bool())))
 def topk(F, input, *, k, dim=-1, largest=True, sorted=True):
@@ -87,7 +89,7 @@ by_index = dict(layout="contiguous", promotion="any", outputs=(True, False), kin
                     put_back(F, g[0], out1, input_shape, dim, keepdim),))
 
 
-@op(**by_index, refuses="bc", overlap=False, sample=lambda d: (
+@op(dims="* [dim] -> *, *", **by_index, refuses="bc", overlap=False, sample=lambda d: (
     [d.distinct((3, 4))], dict(k=d.int(1, 3), dim=d.int(-2, 1), keepdim=d.bool())))
 def kthvalue(F, input, *, k, dim=-1, keepdim=False):
     """The `k`-th smallest element along `dim`, counted from 1, and its index, as a named tuple."""
@@ -114,7 +116,8 @@ def middle(xp, x, dim, skip_nan):
     return xp.take_along_axis(xp.argsort(x, dim, kind="stable"), ranks, dim)
 
 
-@op(name="median", node_name="MedianBackward1", **by_index, refuses="bc", namespace=None, sample=rank_sample)
+@op(dims="* [dim] -> *, *", name="median", node_name="MedianBackward1", **by_index, refuses="bc",
+    namespace=None, sample=rank_sample)
 def _median(F, input, *, dim, keepdim):
     """The lower median along `dim` and its index; NaN if an element is."""
     if not input.ndim:
@@ -122,7 +125,8 @@ def _median(F, input, *, dim, keepdim):
     return picked(return_types.median, F.xp, input, middle(F.xp, input, dim, False), dim, keepdim)
 
 
-@op(name="nanmedian", node_name="NanmedianBackward1", **by_index, refuses="bc", namespace=None, sample=rank_sample)
+@op(dims="* [dim] -> *, *", name="nanmedian", node_name="NanmedianBackward1", **by_index,
+    refuses="bc", namespace=None, sample=rank_sample)
 def _nanmedian(F, input, *, dim, keepdim):
     """The lower median, without NaNs, along `dim`, and its index."""
     if not input.ndim:
@@ -162,7 +166,7 @@ def nanmedian(input, dim=None, keepdim=False):
     return _nanmedian(input, dim, keepdim)
 
 
-@op(**by_index, refuses="c", sample=rank_sample)
+@op(dims="* [dim] -> *, *", **by_index, refuses="c", sample=rank_sample)
 def mode(F, input, *, dim=-1, keepdim=False):
     """The most frequent element along `dim`, the smallest of several, and its last index, as a named tuple."""
     xp = F.xp

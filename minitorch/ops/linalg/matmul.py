@@ -23,7 +23,7 @@ def name_of_product(node):
 
 
 @op(complex="holomorphic", layout="contiguous", promotion="same", refuses="b", xp_name="matmul",
-    shapes="* n k, * k m -> * n m", node_name=name_of_product,
+    dims="* n k, * k m -> * n m", node_name=name_of_product,
     autocast="lower", inline=True, flops=product_flops, mismatch=product_mismatch,
     input=lambda F, g, other: matmul_left(F, g, other),
     other=lambda F, g, input, other_shape: matmul_right(F, g, input, other_shape))
@@ -65,8 +65,8 @@ def rows_of(F, x):
     return F.reshape(x, shape=(count(x.shape[:-1]), x.shape[-1])) if x.ndim > 2 else x
 
 
-@op(complex="holomorphic", promotion="same", namespace=None, shapes="* n k, * k m -> * n m", flops=product_flops,
-    input=lambda F, g, other: F.gemm(g, F.transpose(other, dim0=-1, dim1=-2)),
+@op(dims="* n k, * k m -> * n m", complex="holomorphic", promotion="same", namespace=None,
+    flops=product_flops, input=lambda F, g, other: F.gemm(g, F.transpose(other, dim0=-1, dim1=-2)),
     other=lambda F, g, input: F.gemm(F.transpose(input, dim0=-1, dim1=-2), g))
 def gemm(F, input, other):
     """`matmul` of matrices, for gradients, where operands come transposed."""
@@ -82,7 +82,7 @@ def check_dims(x, n, words):
         raise worded(RuntimeError(f"{words}, got {x.ndim}-D tensor of shape {list(x.shape)}"))
 
 
-@op(complex="holomorphic", promotion="same", refuses="b", shapes="n k, k m -> n m", autocast="lower",
+@op(dims="n k, k m -> n m", complex="holomorphic", promotion="same", refuses="b", autocast="lower",
     flops=product_flops,
     mismatch=product_mismatch,
     input=lambda F, g, mat2: F.gemm(g, F.transpose(mat2, dim0=0, dim1=1)),
@@ -94,8 +94,8 @@ def mm(F, input, mat2):
     return F.xp.dot(input, mat2)
 
 
-@op(complex="holomorphic", promotion="same", refuses="b", shapes="b n k, b k m -> b n m", autocast="lower",
-    flops=product_flops,
+@op(dims="b n k, b k m -> b n m", complex="holomorphic", promotion="same", refuses="b",
+    autocast="lower", flops=product_flops,
     mismatch=product_mismatch,
     input=lambda F, g, mat2: F.gemm(g, F.transpose(mat2, dim0=1, dim1=2)),
     mat2=lambda F, g, input: F.gemm(F.transpose(input, dim0=1, dim1=2), g))
@@ -110,8 +110,8 @@ def bmm(F, input, mat2):
     return F.xp.matmul(input, mat2)
 
 
-@op(complex="holomorphic", promotion="same", refuses="b", autocast="lower on cuda", shapes="n k, k -> n",
-    flops=product_flops,
+@op(dims="n k, k -> n", complex="holomorphic", promotion="same", refuses="b",
+    autocast="lower on cuda", flops=product_flops,
     input=lambda F, g, vec: F.unsqueeze(g, dim=-1) * vec,
     vec=lambda F, g, input: F.mv(F.transpose(input, dim0=0, dim1=1), g))
 def mv(F, input, vec):
@@ -124,8 +124,8 @@ def mv(F, input, vec):
     return F.xp.dot(input, vec)
 
 
-@op(complex="holomorphic", promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda",
-    flops=product_flops,
+@op(dims="k, k ->", complex="holomorphic", promotion="same", refuses="b",
+    autocast="promote on cuda", flops=product_flops,
     input=lambda F, g, tensor: g * tensor,
     tensor=lambda F, g, input: g * input)
 def dot(F, input, tensor):
@@ -138,8 +138,8 @@ def dot(F, input, tensor):
     return F.xp.dot(input, tensor)
 
 
-@op(complex="conjugate", promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda",
-    flops=product_flops,
+@op(dims="k, k ->", complex="conjugate", promotion="same", refuses="b",
+    autocast="promote on cuda", flops=product_flops,
     input=lambda F, g, other: F.conj(g) * other,
     other=lambda F, g, input: g * input)
 def vdot(F, input, other):

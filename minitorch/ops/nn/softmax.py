@@ -17,8 +17,8 @@ def shifted(input, dim):
     return input - input.max(axes(input, dim), keepdims=True) if input.size else input
 
 
-@op(layout="contiguous", name="softmax", promotion="floating", namespace=None, autocast="float32 on cuda",
-    tangent="symmetric",
+@op(dims="* [dim] -> * [dim]", layout="contiguous", name="softmax", promotion="floating",
+    namespace=None, autocast="float32 on cuda", tangent="symmetric",
     input=lambda F, g, out, dim: F.softmax_backward(g, out, dim=dim))
 def _softmax(F, input, *, dim):
     """``exp(input) / exp(input).sum(dim)``, shifted by the maximum so that it cannot overflow."""
@@ -35,8 +35,8 @@ def softmax_backward(F, grad, out_, *, dim):
     return out_ * (grad - F.sum(grad * out_, dim=dim, keepdim=True))
 
 
-@op(layout="contiguous", name="log_softmax", promotion="floating", namespace=None,
-    autocast="float32 on cuda",
+@op(dims="* [dim] -> * [dim]", layout="contiguous", name="log_softmax", promotion="floating",
+    namespace=None, autocast="float32 on cuda",
     input=lambda F, g, out, dim: F.log_softmax_backward(g, out, dim=dim))
 def _log_softmax(F, input, *, dim):
     """``input - log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow."""

@@ -30,14 +30,16 @@ def backwards(F, x, dim):
     return F.flip(x, dims=(dim,)) if len(x.shape) else x
 
 
-@op(layout="contiguous", promotion="any", inplace=True, autocast="float32 on cuda",
+@op(dims="* [dim] -> * [dim]", layout="contiguous", promotion="any", inplace=True,
+    autocast="float32 on cuda",
     input=lambda F, g, dim: backwards(F, F.cumsum(backwards(F, g, dim), dim=dim), dim))
 def cumsum(F, input, *, dim, dtype=None):
     """The sums of the elements up to and including each one along `dim`. Integers and bools are summed in int64."""
     return accumulate(F.xp.add, input, dim)
 
 
-@op(complex="holomorphic", layout="contiguous", promotion="any", inplace=True, autocast="float32 on cuda",
+@op(dims="* [dim] -> * [dim]", complex="holomorphic", layout="contiguous", promotion="any",
+    inplace=True, autocast="float32 on cuda",
     input=lambda F, g, out, input, dim: g if not len(input.shape) else (
     F.shift(out, by=1, dim=dim, fill=1) * recur_backwards(F, g, input, dim)))
 def cumprod(F, input, *, dim, dtype=None):
@@ -49,7 +51,8 @@ def cumprod(F, input, *, dim, dtype=None):
     return accumulate(F.xp.multiply, input, dim)
 
 
-@op(namespace=None, input=lambda F, g, by, dim: F.shift(g, by=-by, dim=dim, fill=0), tangent="transpose",
+@op(dims="* [dim] -> * [dim]", namespace=None,
+    input=lambda F, g, by, dim: F.shift(g, by=-by, dim=dim, fill=0), tangent="transpose",
     sample=lambda d: ([d.array((3, 2))], dict(by=d.int(-3, 3), dim=d.int(-2, 1), fill=d.int(0, 1))))
 def shift(F, input, *, by, dim, fill):
     """The elements moved `by` positions up along `dim` (down if negative), `fill` in the positions left free."""
@@ -109,14 +112,16 @@ def put_back(F, g, index, shape, dim):
     return F.gather_backward(g, index, shape=shape, dim=dim)
 
 
-@op(layout="contiguous", promotion="any", refuses="c", outputs=(True, False), kinks="ties", sample=running_sample,
+@op(dims="* [dim] -> * [dim], * [dim]", layout="contiguous", promotion="any", refuses="c",
+    outputs=(True, False), kinks="ties", sample=running_sample,
     joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim),))
 def cummax(F, input, *, dim):
     """The largest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
     return running(F, F.xp.maximum, return_types.cummax, input, dim)
 
 
-@op(layout="contiguous", promotion="any", refuses="c", outputs=(True, False), kinks="ties", sample=running_sample,
+@op(dims="* [dim] -> * [dim], * [dim]", layout="contiguous", promotion="any", refuses="c",
+    outputs=(True, False), kinks="ties", sample=running_sample,
     joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim),))
 def cummin(F, input, *, dim):
     """The smallest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
@@ -132,7 +137,7 @@ def logcumsumexp_slope(F, g, input, out, dim):
     return F.exp(input - out) * recur_backwards(F, g, step, dim)
 
 
-@op(complex="holomorphic", layout="contiguous",
+@op(dims="* [dim] -> * [dim]", complex="holomorphic", layout="contiguous",
     promotion="any", refuses="iub", input=lambda F, g, input, out, dim: logcumsumexp_slope(F, g, input, out, dim))
 def logcumsumexp(F, input, *, dim):
     """``log(cumsum(exp(input)))`` along `dim`, without overflow."""

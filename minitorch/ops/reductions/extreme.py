@@ -39,7 +39,7 @@ def all_dims(dim, shape):
     return tuple(range(len(shape))) if is_all(dim) else dim
 
 
-@op(layout="contiguous",
+@op(dims="* dim -> * by max", layout="contiguous",
     promotion="any", refuses="c", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
     F, g, out, input, dim, keepdim, input_shape))
 def amax(F, input, *, dim=(), keepdim=False):
@@ -48,7 +48,7 @@ def amax(F, input, *, dim=(), keepdim=False):
     return F.xp.maximum.reduce(input, axes(input, dim), None, None, keepdim)
 
 
-@op(layout="contiguous",
+@op(dims="* dim -> * by min", layout="contiguous",
     promotion="any", refuses="c", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
     F, g, out, input, dim, keepdim, input_shape))
 def amin(F, input, *, dim=(), keepdim=False):
@@ -84,13 +84,13 @@ def smallest(F, input):
 
 
 # ---- positions ---------------------------------------------------------------------------------------------
-@op(refuses="c")
+@op(dims="* [dim] -> *", refuses="c")
 def argmax(F, input, *, dim=None, keepdim=False):
     """The index of the largest element along `dim`, or in the flattened tensor; the first one of several."""
     return place_of(F, "argmax", input, dim, keepdim)
 
 
-@op(refuses="c")
+@op(dims="* [dim] -> *", refuses="c")
 def argmin(F, input, *, dim=None, keepdim=False):
     """The index of the smallest element along `dim`, or in the flattened tensor; the first one of several."""
     return place_of(F, "argmin", input, dim, keepdim)
@@ -108,8 +108,8 @@ def place_of(F, name, input, dim, keepdim):
     return getattr(F.xp, name)(input, dim, keepdims=keepdim)
 
 
-@op(layout="contiguous", node_name="ExtremeAlongBackward0", namespace=None, promotion="any", refuses="c",
-    outputs=(True, False), kinks="ties",
+@op(dims="* [dim] -> *, *", layout="contiguous", node_name="ExtremeAlongBackward0", namespace=None,
+    promotion="any", refuses="c", outputs=(True, False), kinks="ties",
     joint=lambda F, g, needs, out1, input_shape, dim, keepdim: (put_back(F, g[0], out1, input_shape, dim, keepdim),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), keepdim=d.bool(),
                                                  name=d.choice(["argmax", "argmin"]))))
@@ -186,14 +186,16 @@ def aminmax(input, *, dim=None, keepdim=False):
 
 
 # ---- all and any -------------------------------------------------------------------------------------------
-def truth(name, ufunc, doc):
+def truth(name, ufunc, doc, dims):
     def forward(F, input, *, dim=None, keepdim=False):
         dims = () if dim is not None and is_all(dim) else axes(input, dim)      # of an empty list: none
         out = getattr(F.xp, ufunc).reduce(input, dims, None, None, keepdim)
         return out.astype("uint8") if input.dtype == "uint8" else out.astype(bool)
     forward.__name__, forward.__doc__ = name, doc
-    return op(layout="contiguous")(forward)
+    return op(dims=dims, layout="contiguous")(forward)
 
 
-all = truth("all", "logical_and", "Whether all elements (along `dim`) are nonzero.")
-any = truth("any", "logical_or", "Whether an element (along `dim`) is nonzero.")
+all = truth("all", "logical_and", "Whether all elements (along `dim`) are nonzero.",
+            "* dim -> * by min")
+any = truth("any", "logical_or", "Whether an element (along `dim`) is nonzero.",
+            "* dim -> * by max")

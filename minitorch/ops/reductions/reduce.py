@@ -72,14 +72,16 @@ def sum_dtype(x):
 
 
 # ---- sums and means ----------------------------------------------------------------------------------------
-@op(layout="contiguous", promotion="any", autocast="float32 on cuda", inline=True,
+@op(dims="* dim -> *", layout="contiguous", promotion="any", autocast="float32 on cuda",
+    inline=True,
     input=lambda F, g, dim, keepdim, input_shape: expanded(F, g, dim, keepdim, input_shape))
 def sum(F, input, *, dim=None, keepdim=False, dtype=None):
     """The sum over `dim`. Integers and bools are summed in int64."""
     return F.xp.add.reduce(input, axes(input, dim), sum_dtype(input), None, keepdim)
 
 
-@op(layout="contiguous", promotion="any", inline=True, input=lambda F, g, dim, keepdim, input_shape: expanded(
+@op(dims="* dim -> * by avg", layout="contiguous", promotion="any", inline=True,
+    input=lambda F, g, dim, keepdim, input_shape: expanded(
     F, g / (count(input_shape, dim) or 1), dim, keepdim, input_shape))
 def mean(F, input, *, dim=None, keepdim=False, dtype=None):
     """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
@@ -95,7 +97,8 @@ def check_floating(x):
 
 
 # ---- without NaN -------------------------------------------------------------------------------------------
-@op(layout="contiguous", promotion="any", refuses="c", input=lambda F, g, input, dim, keepdim, input_shape: (
+@op(dims="* dim -> *", layout="contiguous", promotion="any", refuses="c",
+    input=lambda F, g, input, dim, keepdim, input_shape: (
     expanded(F, g, dim, keepdim, input_shape) * (input == input)))
 def nansum(F, input, *, dim=None, keepdim=False, dtype=None):
     """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
@@ -111,7 +114,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     return nansum(input, dim, keepdim, dtype=dtype) / sum(input == input, dim, keepdim)
 
 
-@op(layout="contiguous")
+@op(dims="* dim -> *", layout="contiguous")
 def count_nonzero(F, input, *, dim=None):
     """How many elements are not zero, over `dim`; NaN is not zero."""
     return F.xp.count_nonzero(input, axes(input, dim))
@@ -134,7 +137,7 @@ def product_slope(F, g, input, dim, keepdim, shape):
     return restore(F, g, dim, keepdim, shape) * products_of_others(F, input, dim)
 
 
-@op(complex="holomorphic", layout="contiguous",
+@op(dims="* dim -> * by product", complex="holomorphic", layout="contiguous",
     promotion="any", autocast="float32", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
     F, g, input, dim, keepdim, input_shape))
 def prod(F, input, *, dim=(), keepdim=False, dtype=None):
@@ -145,8 +148,8 @@ def prod(F, input, *, dim=(), keepdim=False, dtype=None):
 
 
 # ---- in logarithms -----------------------------------------------------------------------------------------
-@op(complex="holomorphic", layout="contiguous", promotion="float", autocast="float32 on cuda",
-    input=lambda F, g, input, out, dim, keepdim, input_shape: (
+@op(dims="* [dim] -> *", complex="holomorphic", layout="contiguous", promotion="float",
+    autocast="float32 on cuda", input=lambda F, g, input, out, dim, keepdim, input_shape: (
     restore(F, g, dim, keepdim, input_shape) * F.exp(input - restore(F, out, dim, keepdim, input_shape))))
 def logsumexp(F, input, *, dim, keepdim=False):
     """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. An empty sum gives -inf."""

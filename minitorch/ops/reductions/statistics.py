@@ -53,7 +53,8 @@ def variance_slope(F, g, input, dim, unbiased, keepdim, correction, shape, facto
     return g * ((d if factor == 1 else factor * d) / n if n > 0 else d * float("inf"))
 
 
-@op(complex="conjugate", layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
+@op(dims="* [dim] -> *", complex="conjugate", layout="contiguous", promotion="any",
+    sample=lambda d: variance_sample(d),
     input=lambda F, g, input, dim, unbiased, keepdim, correction, input_shape: variance_slope(
         F, g, input, dim, unbiased, keepdim, correction, input_shape))
 def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
@@ -64,7 +65,8 @@ def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
     return variance(F, "var", input, dim, unbiased, keepdim, correction)
 
 
-@op(complex="conjugate", layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
+@op(dims="* [dim] -> *", complex="conjugate", layout="contiguous", promotion="any",
+    sample=lambda d: variance_sample(d),
     input=lambda F, g, input, out, dim, unbiased, keepdim, correction, input_shape: variance_slope(
         F, per_length(F, g, out), input, dim, unbiased, keepdim, correction, input_shape, factor=1))
 def std(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
