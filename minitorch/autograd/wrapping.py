@@ -16,8 +16,8 @@ from ..utils._pytree import tree_map
 from . import api
 from .dispatch import asked, disabled_torch_function
 
-__all__ = ["NoArray", "WrappingTensor", "differentiate", "implementation_of", "inner_of", "is_elementwise",
-           "is_question", "name_of", "ruling", "written_by"]
+__all__ = ["NoArray", "WrappingTensor", "differentiate", "implementation_of", "inner_of",
+           "is_along", "is_elementwise", "is_question", "name_of", "ruling", "written_by"]
 
 HANDED_OVER = ("dtype", "device", "itemsize", "nbytes", "is_cuda", "is_cpu", "is_leaf", "grad_fn", "needs_grad", "node",
                "backend", "requires_grad", "retains_grad", "_version", "output_nr")
@@ -183,6 +183,11 @@ def implementation_of(func):
 def is_elementwise(func):
     """True if a public function says that it works element by element."""
     return dims.is_elementwise(func)
+
+
+def is_along(func):
+    """True if a public function is an op of one tensor along the dimensions that `dim` names."""
+    return hasattr(func, "op") and dims.is_along(func.op)
 
 
 def is_question(name, args, kwargs):

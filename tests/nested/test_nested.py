@@ -402,3 +402,15 @@ def test_strided_batches():
 
 def test_the_page_about_it():
     assert run_examples("nested.md") == 13
+
+
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+def test_names_of_parameters_and_files_say_nothing(layout):
+    """Only what a definition or a rule says: this one takes `dim` for a factor."""
+    def scaled(input, dim):
+        return input * dim
+
+    nt = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)], layout=layout)
+    scaled.__module__ = "minitorch.ops.elementwise.arithmetic"
+    with pytest.raises(NotImplementedError, match=r"scaled\(\) is not there"):
+        nt.__torch_function__(scaled, (type(nt),), (nt, 2))

@@ -61,7 +61,7 @@ def reduced(func, *args, **kwargs):
 def reduced_along(func, nt, dim, args, kwargs):
     dims, batch, ragged = dims_of(func, nt, dim)
     if not ragged:
-        return along_dense(func, args, kwargs)
+        return along_dense(func, *args, **kwargs)
     given, name = {**arguments(func, args, kwargs)}, name_of(func)
     options = {k: given[k] for k in ("keepdim", "dtype") if given.get(k)}
     if batch:
@@ -94,7 +94,7 @@ def kept(func, *args, **kwargs):
         raise RuntimeError(f"{name}(): not supported when reducing across the batch dimension for NestedTensor")
     dims, _, ragged = dims_of(func, nt, given["dim"])
     if not ragged:
-        return along_dense(func, args, kwargs)
+        return along_dense(func, *args, **kwargs)
     options = {k: kwargs[k] for k in ("dtype",) if k in kwargs}
     return nt.packed().like(nt.unpadded(func(nt.padded(filling(name, nt)), dim=dims[0], **options)))
 

@@ -1,8 +1,10 @@
 """How a call on jagged tensors is answered: by the rule of its name, or by what its definition says.
 
-A function that works element by element runs on the values; one with a parameter `dim` runs on them along a dense
-dimension; one that is made of other functions runs as it is written, and these are answered. All others need a rule,
-which is entered as kernels are: ``@rule("cat")``. A rule is given the function and the arguments of the call.
+A function whose definition says that it works element by element (the column `dims`) runs on the
+values; an op along a dimension runs on them along a dense one; a function that is made of others
+runs as it is written, and these are answered. All others need a rule, which is entered as kernels
+are: ``@rule("cat")``. A rule is given the function and the arguments of the call. A parameter
+called `dim` says nothing.
 """
 
 import inspect
@@ -15,6 +17,7 @@ from ...autograd.wrapping import (
     differentiate,
     implementation_of,
     inner_of,
+    is_along,
     is_elementwise,
     is_question,
     name_of,
@@ -43,8 +46,8 @@ def answer(func, args, kwargs):
         return in_place(func, written, *args, **kwargs)
     if is_elementwise(func):
         return pointwise(func, *args, **kwargs)
-    if "dim" in parameters(func):
-        return along_dense(func, args, kwargs)
+    if is_along(func):
+        return along_dense(func, *args, **kwargs)
     if (body := implementation_of(func)) is not None:
         try:
             return body(*args, **kwargs)
@@ -95,7 +98,8 @@ def first(args):
 
 # ------------------------------------------------------------------ element by element
 @rule("where masked_fill dropout alpha_dropout zeros_like ones_like empty_like full_like rand_like randn_like "
-      "randint_like bernoulli clone positive type_as isin one_hot rrelu allclose view_as_real view_as_complex")
+      "randint_like bernoulli clone positive type_as isin one_hot rrelu allclose view_as_real "
+      "view_as_complex")
 def pointwise(func, *args, **kwargs):
     """Run a function that works element by element on the values."""
     nt = leading(args, kwargs)
@@ -164,7 +168,16 @@ def in_place_by_name(func, target, *args, **kwargs):
 
 
 # ------------------------------------------------------------------ along a dimension
-def along_dense(func, args, kwargs):
+@rule("aminmax cosine_similarity cross cumprod_ cumsum_ cumulative_trapezoid diff fft fft2 fftn "
+      "fftshift frobenius_norm gather glu gradient gumbel_softmax hfft hfft2 hfftn ifft ifft2 "
+      "ifftn ifftshift ihfft ihfft2 ihfftn index_add index_add_ index_copy index_copy_ index_fill "
+      "index_fill_ index_reduce index_reduce_ index_select irfft irfft2 irfftn matrix_norm median "
+      "nanmean nanmedian nanquantile narrow_copy norm normalize nuclear_norm quantile renorm "
+      "renorm_ repeat_interleave "
+      "rfft rfft2 rfftn scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_ "
+      "select_scatter slice_scatter softmin std_mean take_along_dim tensor_split trapezoid unique "
+      "unique_consecutive unsafe_chunk unsafe_split unsafe_split_with_sizes var_mean vecdot")
+def along_dense(func, *args, **kwargs):
     """A function of one tensor along dense dimensions, which are one less in the values."""
     given = arguments(func, args, kwargs)
     nt = first([args, kwargs])

@@ -11,18 +11,21 @@ from ...autograd.wrapping import (
     WrappingTensor,
     differentiate,
     implementation_of,
+    is_along,
     is_elementwise,
     is_question,
     name_of,
+    ruling,
     written_by,
 )
 from ...utils._pytree import tree_leaves, tree_map
 from .rules import RULES as JAGGED
-from .rules import arguments, in_place_by_name, parameters, pointwise, spread
+from .rules import along_dense, arguments, in_place_by_name, pointwise, spread
 
 __all__ = ["StridedNestedTensor", "of_elements"]
 
 RULES: dict = {}
+rule = ruling(RULES)
 
 
 class StridedNestedTensor(WrappingTensor):
@@ -141,8 +144,8 @@ def answer(func, args, kwargs):
     writes = JAGGED.get(name) is in_place_by_name or (w := written_by(name)) is not None and is_elementwise(w)
     if by_number or writes:
         return of_numbers(func, args, kwargs, writes)
-    if "dim" in parameters(func):
-        return along(func, args, kwargs)
+    if is_along(func) or JAGGED.get(name) is along_dense:
+        return along(func, *args, **kwargs)
     if (body := implementation_of(func)) is not None:
         return body(*args, **kwargs)
     raise NotImplementedError(f"{name}() is not there for nested tensors of the layout torch.strided: unbind() gives "
@@ -190,7 +193,9 @@ def together(found):
     return type(found[0])([of_elements(x) for x in zip(*found, strict=True)])
 
 
-def along(func, args, kwargs):
+@rule("cat log_softmax max min narrow norm_except_dim softmax split split_with_sizes squeeze stack "
+      "unbind unflatten unsqueeze")
+def along(func, *args, **kwargs):
     """A function with dimensions, which are one less for an element."""
     given = {**arguments(func, args, kwargs)}
     batch = nested_among(args, kwargs)[0]
@@ -209,13 +214,6 @@ def element_dim(func, batch, dim):
         raise RuntimeError(f"{name_of(func)}(): dimension {dim} of a nested tensor of {batch.dim()} dimensions is not "
                            f"one of its elements'")
     return dim - 1
-
-
-def rule(names):
-    def enter(function):
-        RULES.update(dict.fromkeys(names.split(), function))
-        return function
-    return enter
 
 
 @rule("select __getitem__")
@@ -267,8 +265,8 @@ def converted(func, nt, *args, **kwargs):
     return nt.like(func(nt._inner, *args, **kwargs))
 
 
-@rule("linear matmul bmm layer_norm rms_norm group_norm scaled_dot_product_attention embedding mT conv2d conv1d "
-      "prelu")
+@rule("linear matmul bmm layer_norm rms_norm group_norm scaled_dot_product_attention embedding mT "
+      "conv2d conv1d prelu")
 def of_each(func, *args, **kwargs):
     """Rule of calls that take an element as they take a tensor, without a dimension to be counted again."""
     return by_element(func, args, kwargs)
