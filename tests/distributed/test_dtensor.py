@@ -1,6 +1,8 @@
 """DTensors: their values and gradients are those of one process, wherever they lie."""
 
 import copy
+import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 import minitorch as torch
 import minitorch.nn.functional as F
 from minitorch import nn
+from minitorch.backends.cpu.backend import cpu
 from minitorch.core.registry import OPS
 from minitorch.distributed import DeviceMesh, init_device_mesh
 from minitorch.distributed import tensor as dt
@@ -32,6 +35,10 @@ from minitorch.distributed.tensor.parallel import (
     parallelize_module,
 )
 from tests.distributed.sharded_cases import Case, close, numbers, run
+from minitorch.distributed.tensor.rules import Call, along
+from minitorch.distributed.tensor.sharded import Sharded
+from minitorch.ops.dims import is_along
+from minitorch.testing.strategies import Draw
 
 few = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 R, S, P = Replicate, Shard, Partial
@@ -447,3 +454,23 @@ def test_two_meshes_do_not_mix():
                 dt.ones(2, device_mesh=part)
         return same.full_tensor().tolist(), outside
     assert run(program, 4) == [([2, 2, 2, 2], None)] * 4
+
+
+@pytest.mark.parametrize("op", [op for op in OPS.values() if is_along(op)], ids=lambda op: op.name)
+def test_ops_along_a_dimension_know_which_dimensions_stay(op):
+    """Also those without an attribute `keepdim`: what is cut has the size that the rule says."""
+    mesh = SimpleNamespace(size=lambda: 2)
+    for seed in range(6):
+        (x,), attrs = Draw(random.Random(seed)).op_sample(op)
+        if x.ndim < 2:
+            continue
+        attrs = dict(op.attrs) | attrs
+        fake = object.__new__(Sharded)
+        fake.value, fake.shape, fake.ndim, fake.dtype = x, x.shape, x.ndim, x.dtype
+        fake.placements = ()
+        found = getattr(cpu, op.name)(x, **attrs)
+        for y in found if isinstance(found, tuple) else (found,):
+            for _, out in along(Call(SimpleNamespace(mesh=mesh), op, [fake], attrs)):
+                if isinstance(out, tuple):
+                    cut, size = out
+                    assert y.shape[cut.dim] == size, (op.name, attrs, x.shape)

@@ -14,6 +14,7 @@ from ...autograd.tangents import kind_of
 from ...backends.batched.classes import class_of
 from ...core.arrays import is_inexact
 from ...core.errors import checked_dim
+from ...ops.dims import terms
 from .placement_types import Partial, Replicate, Shard, _StridedShard
 from .sharded import Sharded
 
@@ -190,7 +191,8 @@ def elementwise(call):
 def along(call):
     """Any dimension may be cut that the op does not go along."""
     shape, dims = call.shapes[0], call.dims()
-    reduces = "keepdim" in dict(call.op.attrs) and not call.attrs.get("keepdim")
+    lacks_dim = call.op.dims is not None and "dim" not in terms(call.op.dims)[1][0]
+    reduces = lacks_dim and not call.attrs.get("keepdim")
     choices = [call.everywhere()]
     for d, size in enumerate(shape):
         if d not in dims:
