@@ -5,6 +5,14 @@ from ..array import batched, is_shared, lifted, over, shared, values
 from ..backend import rule
 
 
+def folding_rule(name):
+    """Enter a rule that folds the hidden axis into another dimension, for which it needs an element."""
+    def enter(function):
+        function.folds = True                              # `backends/meta.py` has no element
+        return rule(name)(function)
+    return enter
+
+
 # ---- ops that treat all images alike -----------------------------------------------------------------------
 def folding(name):
     """The rule of an op whose inputs all have images along their first dimension."""
@@ -14,7 +22,7 @@ def folding(name):
         rest = iter(found)
         folded = [None if x is None else fold(next(rest)) for x in arrays]
         return unfolded(F, getattr(F.inner, name)(*folded, **attrs), size)
-    rule(name)(call)
+    folding_rule(name)(call)
 
 
 def fold(v):
@@ -57,7 +65,7 @@ def grouped(geometry, size):
     return geometry._replace(groups=geometry.groups * size)
 
 
-@rule("convolution")
+@folding_rule("convolution")
 def convolution(F, input, weight, bias=None, *, geometry=None):
     x, w = lifted(F, input), lifted(F, weight)
     if is_shared(w):
@@ -73,7 +81,7 @@ def convolution(F, input, weight, bias=None, *, geometry=None):
     return out if bias is None else out + bias.reshape((-1, *(1,) * (x.ndim - 2)))
 
 
-@rule("convolution_backward_input")
+@folding_rule("convolution_backward_input")
 def convolution_backward_input(F, grad, weight, *, geometry, size):
     g, w = lifted(F, grad), lifted(F, weight)
     if is_shared(w):
@@ -84,7 +92,7 @@ def convolution_backward_input(F, grad, weight, *, geometry, size):
     return from_channels(F, found, F.size)
 
 
-@rule("convolution_backward_weight")
+@folding_rule("convolution_backward_weight")
 def convolution_backward_weight(F, input, grad, *, geometry, size):
     x, g = lifted(F, input), lifted(F, grad)
     inner = F.inner.convolution_backward_weight
