@@ -23,6 +23,12 @@ HANDED_OVER = ("dtype", "device", "itemsize", "nbytes", "is_cuda", "is_cpu", "is
                "backend", "requires_grad", "retains_grad", "_version", "output_nr")
 QUESTIONS = ("is_floating_point", "is_complex", "is_signed", "element_size", "get_device", "is_inference", "is_pinned",
              "is_shared", "is_conj", "is_neg", "storage_offset", "data_ptr", "untyped_storage", "retain_grad")
+# Questions about the kind of a tensor that come as calls: the same of the inner tensor.
+OF_KIND = frozenset(
+    "is_coalesced is_complex is_conj is_contiguous is_cpu is_cuda is_distributed is_floating_point "
+    "is_inference is_ipu is_leaf is_maia is_meta is_mkldnn is_mps is_mtia is_neg is_nested "
+    "is_nonzero is_pinned is_quantized is_shared is_signed is_sparse is_sparse_csr is_storage "
+    "is_tensor is_vulkan is_xla is_xpu".split())
 
 
 class NoArray(NotImplementedError):
@@ -191,8 +197,8 @@ def is_along(func):
 
 
 def is_question(name, args, kwargs):
-    """Whether a call asks only what kind of tensor it is: the inner tensor answers."""
-    return name.startswith("is_") and len(args) == 1 and not kwargs and isinstance(args[0], WrappingTensor)
+    """True if a call asks only what kind of tensor it is: the inner tensor answers."""
+    return name in OF_KIND and len(args) == 1 and not kwargs and isinstance(args[0], WrappingTensor)
 
 
 def written_by(name):

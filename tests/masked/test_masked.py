@@ -213,3 +213,14 @@ def test_errors(call, error, words):
 def test_data_that_requires_grad_is_warned_of():
     with pytest.warns(UserWarning, match="requires_grad"):
         masked_tensor(DATA.clone().requires_grad_(), MASK)
+
+
+def test_a_name_that_begins_with_is_says_nothing():
+    """Only questions about the kind of a tensor are those of the inner one; an op is not."""
+    def is_sorted(input):
+        return (input.diff() >= 0).all()
+
+    masked = torch.masked.masked_tensor(torch.arange(3.0), torch.tensor([True, False, True]))
+    assert masked.is_floating_point() and not torch.is_complex(masked)
+    with pytest.raises(TypeError, match=r"is_sorted\(\) is not there"):
+        masked.__torch_function__(is_sorted, (type(masked),), (masked,))
