@@ -26,6 +26,7 @@ MANY = 2000                # places, beyond which those that are found later are
 OURS = {"minitorch", "numpy", "builtins", *sys.stdlib_module_names} - {"__main__"}
 PLACES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
           "_backward_pre_hooks")
+OF_ALL = frozenset(vars(Module()))                         # what every module has, hooks among them
 
 
 class Surroundings:
@@ -122,11 +123,12 @@ class Surroundings:
         for place in inner:
             self.in_modules.add_all(place, list(place))
             self.queue.extend(place.values())
-        if is_foreign(type(m).__module__):                 # assigned past `__setattr__`, or changed inside
-            others = [k for k, v in kept.items() if k not in PLACES and not k.endswith("_hooks")
-                      and k != "_non_persistent_buffers_set" and not isinstance(v, PLAIN)]
-            self.slots.add(kept, others)
-            self.queue.extend(kept[k] for k in others)
+        # What is changed inside, such as a list; of the user's classes also what is assigned past
+        # `__setattr__`.
+        counted = PLAIN if is_foreign(type(m).__module__) else (*PLAIN, tuple, Tensor)
+        others = [k for k, v in kept.items() if k not in OF_ALL and not isinstance(v, counted)]
+        self.slots.add(kept, others)
+        self.queue.extend(kept[k] for k in others)
         self.methods(type(m))
 
     def methods(self, cls):

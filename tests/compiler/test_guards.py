@@ -448,3 +448,23 @@ def test_compiled_functions_tell_one_tensor_twice_from_two():
     for a, b in ((x, x), (x, y), (y, y), (y, x)) * 2:
         wanted = (lambda a, b: a.add_(b) + b)(*(c := a.clone(), c if a is b else b.clone()))
         assert compiled(a, b).tolist() == wanted.tolist() and a.tolist() == c.tolist()
+
+
+@pytest.mark.parametrize("module", ["a_program", "minitorch.nn.modules.linear"])
+@pytest.mark.parametrize("name", ["factors", "factor_hooks"])
+def test_what_changes_inside_a_layer_is_seen_wherever_its_class_lies(module, name):
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            setattr(self, name, [2.0])
+
+        def forward(self, x):
+            return x * getattr(self, name)[0]
+
+    Scaled.__module__ = module
+    layer = Scaled()
+    compiled, x = torch.compile(layer), torch.ones(3)
+    for _ in range(4):
+        assert compiled(x).tolist() == [2, 2, 2]
+    getattr(layer, name)[0] = 5.0
+    assert compiled(x).tolist() == [5, 5, 5]
