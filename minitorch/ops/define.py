@@ -51,9 +51,15 @@ def op(*, name=None, **options):
         op_name = name or forward.__name__
         if not (op_name.isascii() and op_name.isidentifier()):           # it becomes source, as in `compile_call`
             raise ValueError(f"the name of an op must be an ASCII identifier, got {op_name!r}")
+        if op_name.startswith("full_"):                    # a backend would compute another op
+            raise ValueError(f"the name of an op must not start with full_, got {op_name!r}: "
+                             f"F.full_x is the op x with what it keeps for its backward pass")
         how, vjps = split_options(options)
         public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
         inputs, attrs, scalars = inputs_and_attributes(forward)
+        if "dtype" in dict(attrs) and "casts" not in how:
+            raise TypeError(f"op {op_name} has an attribute dtype: say casts=True if the first input "
+                            f"is cast to it before the call, or False if the forward pass reads it")
         definition = Op(name=op_name, forward=forward, inputs=inputs, attrs=attrs, scalars=scalars, vjps=vjps,
                         doc=forward.__doc__, **how)
         return defined(definition, public)

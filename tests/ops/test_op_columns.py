@@ -16,7 +16,7 @@ from minitorch.backends.batched.classes import class_of
 from minitorch.backends.cuda.arrays.functors import functor_call
 from minitorch.core.op import Op
 from minitorch.core.registry import FUNCTIONS, OPS
-from minitorch.ops.define import OPTIONS
+from minitorch.ops.define import OPTIONS, op
 from minitorch.ops.dims import combination, terms
 
 PACKAGE = Path(torch.__file__).parent
@@ -189,3 +189,23 @@ def test_out_may_be_an_input_where_elements_stay_in_place():
                  lambda: torch.masked_select(x, x > 2, out=x)):
         with pytest.raises(RuntimeError, match="single memory location"):
             call()
+
+
+# ------------------------------------------------------------------ what a definition must say
+def test_an_attribute_called_dtype_must_be_explained():
+    """The first input is cast to it, or it is the forward pass's own."""
+    def forward(F, input, *, dtype=None):
+        return input
+
+    with pytest.raises(TypeError, match="op forward has an attribute dtype: say casts=True"):
+        op(namespace=None)(forward)
+    assert "forward" not in OPS
+
+
+def test_a_name_that_means_another_op_is_refused():
+    """``F.full_exp`` is `exp` with what it keeps: an op of that name would never be called."""
+    def forward(F, input):
+        return input * 2
+
+    with pytest.raises(ValueError, match="must not start with full_, got 'full_exp'"):
+        op(namespace=None, name="full_exp")(forward)

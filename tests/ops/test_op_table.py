@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import minitorch
 from minitorch.autograd import api
+from minitorch.autograd.tangents import dual, kind_of, opened, tangent_of
 from minitorch.backends.cpu.backend import cpu
 from minitorch.core.op import recorded
 from minitorch.core.registry import FUNCTIONS, OPS
@@ -261,6 +262,32 @@ def test_gradients_agree_with_finite_differences(row, rng):
         assert not any(np.shares_memory(g.array, x) for x in arrays if isinstance(x, np.ndarray)), "aliased"
     for x, old in zip(arrays, before):
         assert not isinstance(x, np.ndarray) or np.array_equal(x, old, equal_nan=True), "an input was written to"
+
+
+@each_rule
+@given(rng=samples)
+@settings(few, max_examples=4)
+def test_tangents_agree_with_finite_differences(row, rng):
+    """How they follow from the formulas is derived: to them ``input + 1`` is linear."""
+    arrays, attrs = Draw(rng).op_sample(row)
+    live = [is_live(row, i, x) for i, x in enumerate(arrays)]
+    if not any(live):
+        return
+    numbers = np.random.default_rng(arrays[live.index(True)].size)
+    directions = [numbers.standard_normal(x.shape).astype(x.dtype) if f else None
+                  for x, f in zip(arrays, live)]
+    with opened() as level:
+        plain = [wrap(x, cpu) if isinstance(x, np.ndarray) else x for x in arrays]
+        duals = [x if v is None else dual(x, wrap(v, cpu), level)
+                 for x, v in zip(plain, directions)]
+        found = [tangent_of(out, level) for out in outputs_of(row, duals, attrs)]
+    eps = 1e-6
+    ends = [raw(row, [x if v is None else np.asarray(x + step * v)
+                      for x, v in zip(arrays, directions)], attrs) for step in (eps, -eps)]
+    for k, (t, a, b) in enumerate(zip(found, *ends)):
+        if t is not None:
+            message = f"result {k} of {row.name}, whose tangent is derived as {kind_of(row)!r}"
+            close(t.array, (a - b) / (2 * eps), err_msg=message)
 
 
 @each_rule

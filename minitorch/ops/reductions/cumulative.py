@@ -30,7 +30,7 @@ def backwards(F, x, dim):
     return F.flip(x, dims=(dim,)) if len(x.shape) else x
 
 
-@op(dims="* [dim] -> * [dim]", layout="contiguous", promotion="any", inplace=True,
+@op(casts=True, dims="* [dim] -> * [dim]", layout="contiguous", promotion="any", inplace=True,
     autocast="float32 on cuda",
     input=lambda F, g, dim: backwards(F, F.cumsum(backwards(F, g, dim), dim=dim), dim))
 def cumsum(F, input, *, dim, dtype=None):
@@ -38,8 +38,8 @@ def cumsum(F, input, *, dim, dtype=None):
     return accumulate(F.xp.add, input, dim)
 
 
-@op(dims="* [dim] -> * [dim]", complex="holomorphic", layout="contiguous", promotion="any",
-    inplace=True, autocast="float32 on cuda",
+@op(casts=True, dims="* [dim] -> * [dim]", complex="holomorphic", layout="contiguous",
+    promotion="any", inplace=True, autocast="float32 on cuda",
     input=lambda F, g, out, input, dim: g if not len(input.shape) else (
     F.shift(out, by=1, dim=dim, fill=1) * recur_backwards(F, g, input, dim)))
 def cumprod(F, input, *, dim, dtype=None):

@@ -72,7 +72,7 @@ def sum_dtype(x):
 
 
 # ---- sums and means ----------------------------------------------------------------------------------------
-@op(dims="* dim -> *", layout="contiguous", promotion="any", autocast="float32 on cuda",
+@op(casts=True, dims="* dim -> *", layout="contiguous", promotion="any", autocast="float32 on cuda",
     inline=True,
     input=lambda F, g, dim, keepdim, input_shape: expanded(F, g, dim, keepdim, input_shape))
 def sum(F, input, *, dim=None, keepdim=False, dtype=None):
@@ -80,7 +80,7 @@ def sum(F, input, *, dim=None, keepdim=False, dtype=None):
     return F.xp.add.reduce(input, axes(input, dim), sum_dtype(input), None, keepdim)
 
 
-@op(dims="* dim -> * by avg", layout="contiguous", promotion="any", inline=True,
+@op(casts=True, dims="* dim -> * by avg", layout="contiguous", promotion="any", inline=True,
     input=lambda F, g, dim, keepdim, input_shape: expanded(
     F, g / (count(input_shape, dim) or 1), dim, keepdim, input_shape))
 def mean(F, input, *, dim=None, keepdim=False, dtype=None):
@@ -97,7 +97,7 @@ def check_floating(x):
 
 
 # ---- without NaN -------------------------------------------------------------------------------------------
-@op(dims="* dim -> *", layout="contiguous", promotion="any", refuses="c",
+@op(casts=True, dims="* dim -> *", layout="contiguous", promotion="any", refuses="c",
     input=lambda F, g, input, dim, keepdim, input_shape: (
     expanded(F, g, dim, keepdim, input_shape) * (input == input)))
 def nansum(F, input, *, dim=None, keepdim=False, dtype=None):
@@ -137,7 +137,7 @@ def product_slope(F, g, input, dim, keepdim, shape):
     return restore(F, g, dim, keepdim, shape) * products_of_others(F, input, dim)
 
 
-@op(dims="* dim -> * by product", complex="holomorphic", layout="contiguous",
+@op(casts=True, dims="* dim -> * by product", complex="holomorphic", layout="contiguous",
     promotion="any", autocast="float32", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
     F, g, input, dim, keepdim, input_shape))
 def prod(F, input, *, dim=(), keepdim=False, dtype=None):
