@@ -39,7 +39,9 @@ def combination(dims):
 def is_elementwise(op):
     """True if an op or a public function says that it works element by element."""
     dims = getattr(op, "dims", None)                       # what is not published has none
-    return dims is not None and all(term == ["*"] for side in terms(dims) for term in side)
+    if dims is None or dims == "*":
+        return dims == "*"
+    return all(term == ["*"] for side in terms(dims) for term in side)
 
 
 def is_along(op):

@@ -113,12 +113,18 @@ def test_its_tests_exist_because_it_does(copy, title, request):
     assert passed, out
 
 
-CENTERED = '''
+OPS = '''
 
 @op(DECLARED promotion="float", input=lambda F, g: g - F.mean(g))
 def centered(F, input):
     """``input`` without its mean."""
     return input - input.mean()
+
+
+@op(dims="*", promotion="float", input=lambda F, g: g)
+def plus_one(F, input):
+    """``input + 1``."""
+    return input + 1
 '''
 
 
@@ -126,7 +132,7 @@ def centered(F, input):
     ("", None), ('dims="*",', r"centered does not work as dims='\*'")])
 def test_what_an_op_declares_is_tested(copy, beside, declared, noticed):
     """An op among elementwise ones: right without the column, noticed with a wrong one."""
-    beside("minitorch/ops/elementwise/pointwise.py", CENTERED.replace("DECLARED", declared))
+    beside("minitorch/ops/elementwise/pointwise.py", OPS.replace("DECLARED", declared))
     command = [*command_of("op")[:-1], "centered", "-n", "0"]
     if noticed is not None:
         with pytest.raises(AssertionError, match=noticed):
@@ -147,6 +153,13 @@ def test_what_an_op_declares_is_tested(copy, beside, declared, noticed):
         from minitorch import func
         print(func.jvp(torch.centered, (x[0],), (torch.tensor([1.0, 0.0]),))[1].tolist())""")
     assert out.splitlines() == ["[[-0.5, 0.5], [-5.0, 5.0]]", "refused", "refused", "[0.5, -0.5]"]
+
+
+def test_a_tangent_that_formulas_do_not_show_is_noticed(copy, beside):
+    """A formula that reads nothing says that the op is linear; this one adds a constant."""
+    beside("minitorch/ops/elementwise/pointwise.py", OPS.replace("DECLARED", ""))
+    with pytest.raises(AssertionError, match="of plus_one, whose tangent is derived as 'linear'"):
+        run(copy, *command_of("op")[:-1], "plus_one", "-n", "0")
 
 
 LION = '''
