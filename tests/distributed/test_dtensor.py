@@ -34,11 +34,11 @@ from minitorch.distributed.tensor.parallel import (
     loss_parallel,
     parallelize_module,
 )
-from tests.distributed.sharded_cases import Case, close, numbers, run
 from minitorch.distributed.tensor.rules import Call, along
 from minitorch.distributed.tensor.sharded import Sharded
 from minitorch.ops.dims import is_along
 from minitorch.testing.strategies import Draw
+from tests.distributed.sharded_cases import Case, close, numbers, run
 
 few = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 R, S, P = Replicate, Shard, Partial

@@ -31,7 +31,7 @@ def public_names():
 def listed(namespace):
     """The names in the ``__all__`` of a module."""
     for statement in tree_of(namespace).body:
-        if isinstance(statement, ast.Assign) and statement.targets[0].id == "__all__":
+        if isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", "") == "__all__":
             return ast.literal_eval(statement.value)
     raise AssertionError(f"{namespace} is public, and needs an __all__")
 
