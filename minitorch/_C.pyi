@@ -5,7 +5,7 @@ import builtins
 from typing import Any, TypeAlias
 from .autograd.dispatch import DisableTorchFunction as DisableTorchFunction
 from .autograd.dispatch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
-from .autograd.dispatch import disabled_torch_function as _disabled_torch_function_impl
+from .compat import disabled_torch_function as _disabled_torch_function_impl
 from .random.generator import Generator as Generator
 from .random.generator import default_generator as default_generator
 from .core.storage import layout as layout

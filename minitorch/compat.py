@@ -21,7 +21,7 @@ from typing import IO, Any, Final, NamedTuple, TypeAlias, Union
 
 import numpy as np
 
-from .autograd.dispatch import state
+from .autograd.dispatch import disabled_torch_function, state
 from .core.device import device
 from .core.dtypes import dtype
 from .core.grad_mode import grad_mode
@@ -283,6 +283,8 @@ class TransformGetItemToIndex(contextlib.nullcontext):
 class FakeTensor(Tensor):
     """The class of fake tensors, which no tensor has; making one raises NotImplementedError."""
 
+    __torch_function__ = disabled_torch_function           # a class that answers calls slows them all
+
     def __new__(cls, *args, **kwargs):
         raise NotImplementedError("there are no fake tensors: device='meta' computes shapes "
                                   "without values")
@@ -406,7 +408,7 @@ TABLE: dict[str, dict[str, Any]] = {
                     "TensorBase", "_disabled_torch_function_impl", "default_generator", "device",
                     "dtype", "layout", "memory_format"],
         **at("autograd.dispatch", "DisableTorchFunction DisableTorchFunctionSubclass"),
-        "_disabled_torch_function_impl": Place("autograd.dispatch", "disabled_torch_function"),
+        "_disabled_torch_function_impl": disabled_torch_function,
         **at("random.generator", "Generator default_generator"),
         **at("core.storage", "layout memory_format"),
         "device": device, "dtype": dtype, "Size": Size,
