@@ -11,10 +11,13 @@ from ..autograd import dispatch
 from ..autograd.dispatch import TorchFunctionMode, overloaded, state
 from ..core.registry import FUNCTIONS
 
-__all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "enable_reentrant_dispatch", "get_default_nowrap_functions",
-           "get_ignored_functions", "get_overridable_functions", "get_testing_overrides", "handle_torch_function",
-           "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
-           "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"]
+__all__: list[str] = [
+    "BaseTorchFunctionMode", "TorchFunctionMode", "enable_reentrant_dispatch",
+    "get_default_nowrap_functions", "get_ignored_functions", "get_overridable_functions",
+    "get_testing_overrides", "handle_torch_function", "has_torch_function",
+    "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
+    "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"
+]
 
 
 # ------------------------------------------------------------------ for functions of the user's own

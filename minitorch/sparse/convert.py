@@ -199,8 +199,8 @@ def filled_like(function):
     return fill
 
 
-for _function in (ones_like, full_like, randn_like):
-    answers(_function.__name__)(filled_like(_function))
+for _like in (ones_like, full_like, randn_like):
+    answers(_like.__name__)(filled_like(_like))
 
 
 # ---- questions ---------------------------------------------------------------------------------------------

@@ -14,4 +14,4 @@ class SparseLayout(layout):
 
 
 sparse_coo, sparse_csr, sparse_csc = map(SparseLayout, ("sparse_coo", "sparse_csr", "sparse_csc"))
-LAYOUTS = {found.name: found for found in (sparse_coo, sparse_csr, sparse_csc)}
+LAYOUTS: dict = {found.name: found for found in (sparse_coo, sparse_csr, sparse_csc)}
