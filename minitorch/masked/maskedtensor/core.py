@@ -1,17 +1,8 @@
 """`MaskedTensor`: a tensor some of whose elements do not count, and the rules of calls on it."""
 
 from ... import Tensor, ones_like, where
-from ...autograd.wrapping import (
-    WrappingTensor,
-    differentiate,
-    implementation_of,
-    inner_of,
-    is_elementwise,
-    is_question,
-    name_of,
-    ruling,
-    written_by,
-)
+from ...answering import differentiate, implementation_of, is_elementwise, is_question, name_of, ruling, written_by
+from ...autograd.wrapping import WrappingTensor, inner_of
 from ...explain.callers import warn
 from ...utils._pytree import tree_leaves, tree_map
 

@@ -1,6 +1,6 @@
 """Rules of `MaskedTensor` for reductions and softmax, by the functions of `masked`."""
 
-from ...autograd.wrapping import name_of
+from ...answering import name_of
 from .. import _ops
 from .core import masked, rule
 

@@ -1,7 +1,8 @@
 """Rules of jagged tensors: linear maps, products, normalisation, attention, losses."""
 
 from ... import cat, matmul, stack
-from ...autograd.wrapping import WrappingTensor, name_of
+from ...answering import name_of
+from ...autograd.wrapping import WrappingTensor
 from .nested_tensor import NestedTensor
 from .rules import arguments, first, not_there, rule, same_raggedness
 

@@ -7,7 +7,7 @@ with the ragged dimension, or not at all.
 import math
 
 from ... import Tensor, iinfo
-from ...autograd.wrapping import name_of
+from ...answering import name_of
 from .rules import along_dense, arguments, first, not_there, pointwise, rule
 
 __all__: list = []

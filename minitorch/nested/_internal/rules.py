@@ -11,12 +11,9 @@ import inspect
 from functools import lru_cache
 
 from ... import Tensor
-from ...autograd.wrapping import (
-    NoArray,
-    WrappingTensor,
+from ...answering import (
     differentiate,
     implementation_of,
-    inner_of,
     is_along,
     is_elementwise,
     is_question,
@@ -24,6 +21,7 @@ from ...autograd.wrapping import (
     ruling,
     written_by,
 )
+from ...autograd.wrapping import NoArray, WrappingTensor, inner_of
 from ...utils._pytree import tree_leaves, tree_map
 
 __all__ = ["RULES", "answer", "arguments", "first", "not_there", "parameters", "pointwise", "rule", "same_raggedness",

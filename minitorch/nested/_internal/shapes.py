@@ -1,7 +1,8 @@
 """Rules of jagged tensors: elements, views, pieces, and tensors brought together."""
 
 from ... import Tensor, cat
-from ...autograd.wrapping import WrappingTensor, name_of
+from ...answering import name_of
+from ...autograd.wrapping import WrappingTensor
 from .nested_tensor import NestedTensor, offsets_of
 from .rules import arguments, beside, dense_dim, first, not_there, rule, same_raggedness
 

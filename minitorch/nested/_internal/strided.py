@@ -7,8 +7,7 @@ work on each number: these run on the buffer.
 import math
 
 from ... import Tensor, arange, cat, get_default_dtype, strided
-from ...autograd.wrapping import (
-    WrappingTensor,
+from ...answering import (
     differentiate,
     implementation_of,
     is_along,
@@ -18,6 +17,7 @@ from ...autograd.wrapping import (
     ruling,
     written_by,
 )
+from ...autograd.wrapping import WrappingTensor
 from ...utils._pytree import tree_leaves, tree_map
 from .rules import RULES as JAGGED
 from .rules import along_dense, arguments, in_place_by_name, pointwise, spread
