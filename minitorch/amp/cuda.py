@@ -3,8 +3,8 @@
 Without a GPU `autocast` and `GradScaler` are switched off with a warning, as in PyTorch.
 """
 
+from ..core.device import accelerator
 from ..core.dtypes import float16
-from ..core.registry import late
 from ..explain.callers import warn
 from . import GradScaler as _GradScaler
 from . import custom_bwd as _custom_bwd
@@ -16,7 +16,7 @@ __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 def _usable(enabled, what):
     """`enabled`, if there is a GPU; False, with PyTorch's warning, if not."""
-    if enabled and late.accelerator() is None:
+    if enabled and accelerator() is None:
         warn(f"{what}CUDA is not available.  Disabling.")
         return False
     return enabled

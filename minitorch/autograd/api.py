@@ -3,7 +3,7 @@
 from ..core import engine
 from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
 from ..core.op import recorded
-from ..core.registry import late
+from ..core.registry import guests
 from ..core.tensor import Tensor, wrap
 from ..explain.cuts import cut_in_words
 from .graph import GradientEdge, place_of
@@ -115,7 +115,7 @@ def _all_rows(outputs, inputs, seeds, retain_graph, create_graph, allow_unused, 
     given = [s for s in seeds if s is not None]
     if not given:
         raise RuntimeError("is_grads_batched=True needs grad_outputs, all with a first dimension of the same size")
-    rest = iter(late.vmap(pull, randomness="different")(*given))
+    rest = iter(guests.vmap(pull, randomness="different")(*given))
     return tuple([None if g is None else next(rest) for g in found])
 
 

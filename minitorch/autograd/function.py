@@ -27,7 +27,7 @@ from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
 from ..core.op import recorded
-from ..core.registry import late
+from ..core.registry import guests, late
 from ..core.tensor import Tensor, mark_view, wrap
 from ..explain.callers import warn
 from ..explain.graphs import raise_freed, raise_written
@@ -184,7 +184,7 @@ class Function:
         """The context and the result of a call without tangents."""
         forward = cls.forward
         if open_batches and grad_mode.batches:
-            args, forward, result = late.function_in_batch(cls, args)
+            args, forward, result = guests.function_in_batch(cls, args)
             if forward is None:                            # its own rule has made the result
                 return FunctionCtx(), result
         ctx = FunctionCtx()

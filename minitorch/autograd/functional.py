@@ -8,7 +8,7 @@ Inputs and outputs are tensors or tuples of them, and results have the same stru
 
 import threading
 
-from ..core.registry import late
+from ..core.registry import guests
 from ..core.tensor import Tensor
 from ..ops.creation.create import eye
 from ..ops.shapes.join import cat, stack
@@ -183,7 +183,7 @@ def columns(push, xs, **options):
     `push` is a function from one tangent for each of `xs` to those of the outputs; `options` are those of `vmap`.
     """
     is_empty = not any([x.numel() for x in xs])
-    found = push(*xs) if is_empty else late.vmap(push, **options)(*basis(xs))
+    found = push(*xs) if is_empty else guests.vmap(push, **options)(*basis(xs))
     return [column_blocks(c, xs) for c in found]
 
 

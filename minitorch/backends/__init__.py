@@ -3,8 +3,9 @@
 `get(device)` finds or makes a backend; `register(type, maker)` adds a kind of device in one call.
 """
 
+from ..core import device
 from ..core.backend import Backend
-from ..core.device import MADE, get, made, register
+from ..core.device import get, is_pinned, made, register
 from . import cuda, native
 from .cpu.convolution.choice import convolution_method
 from .switches import cudnn, mkl, mkldnn, mps, openmp
@@ -19,11 +20,9 @@ register("cuda", f"{MAKERS}:make_cuda", current=f"{MAKERS}:current_device")
 register("sim", f"{MAKERS}:make_sim")
 
 
+@device.accelerator.fill
 def accelerator():
     """The backend of the GPU in use; None where there is no GPU."""
     return get("cuda") if cuda.device_count() else None
 
 
-def is_pinned(array):
-    """True if a NumPy array lies in page-locked memory of a backend that is in use."""
-    return any([backend.is_pinned(array) for backend in MADE.values()])

@@ -7,7 +7,7 @@ A backend stands for one device and is made when that device is first asked for:
 from contextvars import ContextVar
 from typing import Any
 
-from .registry import Late, late
+from .registry import Hook, find, late
 
 __all__ = ["device", "get", "host", "made", "register"]
 
@@ -117,5 +117,15 @@ def made():
     return list(MADE)
 
 
+@Hook
+def accelerator():
+    """The backend of the GPU in use; None where there is no GPU. Filled by `backends`."""
+
+
+def is_pinned(array):
+    """True if a NumPy array lies in page-locked memory of a backend that is in use."""
+    return any([backend.is_pinned(array) for backend in MADE.values()])
+
+
 def named(function):
-    return Late.find(function) if isinstance(function, str) else function
+    return find(function) if isinstance(function, str) else function

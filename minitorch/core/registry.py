@@ -1,7 +1,11 @@
-"""The registry: every op definition and public function, and the slots that later modules fill.
+"""The registry: every op definition and public function, and how the core reaches what lies above it.
 
 A leaf: it imports nothing of the package, so that whoever defines something can enter it, and whoever needs something
-can find it, without knowing each other.
+can find it, without knowing each other. There are three ways up, and no others:
+
+- `late`: words and pictures, which nothing computes with: `repr`, explanations of errors, formulas
+- `guests`: public methods and functions that hand over to a package that may be absent (``x.to_sparse()``)
+- a `Hook`: a function with a default, which a package above fills
 """
 
 from importlib import import_module
@@ -18,11 +22,17 @@ write_out: Any = None      # how ``out=`` is served; filled by `ops.out`
 PROMOTIONS: dict = {}      # word -> how inputs are brought to one dtype; filled by `ops.promotion`
 
 
-class Late:
-    """Functions of higher packages that tensors and calls hand over to, imported when first called.
+def find(place):
+    """The function that "module:function" names."""
+    module, _, function = place.partition(":")
+    return getattr(import_module(module), function)
 
-    ``late.tensor_repr(x)``: `places` says where each is ("module:function"). Only the package's root fills it, since
-    only the root knows what lies above the core; a test resolves every entry.
+
+class Late:
+    """Functions of higher modules, imported when first called: ``late.tensor_repr(x)``.
+
+    `places` says where each is ("module:function"). Only the package's root fills it, since only the root knows what
+    lies above the core; a test resolves every entry.
     """
 
     def __init__(self):
@@ -30,16 +40,72 @@ class Late:
 
     def __getattr__(self, name):
         if name not in self.__dict__.get("places", ()):
-            raise AttributeError(f"the package's root names no place for {name!r}")
-        found = self.find(self.places[name])
+            raise AttributeError(f"no late function {name!r} (listed in minitorch/__init__.py)")
+        found = self.found(name)
         setattr(self, name, found)
         return found
 
-    @staticmethod
-    def find(place):
-        """The function that "module:function" names."""
-        module, _, function = place.partition(":")
-        return getattr(import_module(module), function)
+    def found(self, name):
+        return find(self.places[name])
 
 
-late = Late()
+class Guests(Late):
+    """The same for packages that a copy of the library may lack; ModuleNotFoundError says which one is missing."""
+
+    def found(self, name):
+        package = ".".join(self.places[name].split(":")[0].split(".")[:2])
+        try:
+            return find(self.places[name])
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{error.name}.".startswith(f"{package}."):
+                raise
+            raise ModuleNotFoundError(f"{name} needs {package}, which this copy does not have",
+                                      name=error.name) from None
+
+
+late, guests = Late(), Guests()
+
+
+class Hook:
+    """A function that a package above may replace: the one decorated is the default, what happens without it.
+
+        @Hook
+        def accelerator():
+            '''The backend of the GPU in use; None where there is none. Filled by `backends`.'''
+
+    Whoever fills it decorates its own function with ``@accelerator.fill``.
+    """
+
+    def __init__(self, default):
+        self.__name__, self.__doc__, self.default, self.call = default.__name__, default.__doc__, default, default
+
+    def __call__(self, *args, **kwargs):
+        return self.call(*args, **kwargs)
+
+    def fill(self, function):
+        """Have `function` called from now on."""
+        self.call = function
+        return function
+
+
+@Hook
+def process_group_place():
+    """The rank and the size of the default process group; None: there is none. Filled by `distributed.world`."""
+
+
+@Hook
+def is_shared(tensor):
+    """True if a tensor lies in memory that processes share. Filled by `multiprocessing.sharing`."""
+    return False
+
+
+def extends(cls, name=None):
+    """A decorator that makes a function or property of a higher module an attribute of a class of the core.
+
+    For methods that are sugar for what that module does, such as ``x.backward()``.
+    """
+    def enter(found):
+        function = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
+        setattr(cls, name or function.__name__, found)
+        return found
+    return enter

@@ -1,6 +1,6 @@
 """The names of layouts and memory formats."""
 
-from .registry import late
+from .registry import guests
 
 
 class layout:
@@ -30,7 +30,7 @@ class TensorLayout(layout):
 
     def __call__(self):
         """Storage and strides as a picture: see `minitorch.viz.layout`."""
-        return late.draw_layout(self.tensor)
+        return guests.draw_layout(self.tensor)
 
 
 class memory_format(layout):

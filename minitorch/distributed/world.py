@@ -10,6 +10,7 @@ from datetime import timedelta
 from importlib.util import find_spec
 from urllib.parse import parse_qs, urlparse
 
+from ..core.registry import process_group_place
 from . import context
 from . import nccl as nccl_transport
 from .errors import DistBackendError
@@ -361,6 +362,7 @@ def get_default_backend_for_device(device):
     return "gloo"
 
 
+@process_group_place.fill
 def place():
     """(rank, number of ranks) of a rank that has joined a job; None before."""
     world = context.find()

@@ -1,7 +1,6 @@
 """Calls of modules with other parameters and buffers."""
 
 from .. import stack
-from ..core.registry import late
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
@@ -13,8 +12,8 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     `tie_weights`: a tensor that the module has under several names is replaced under all of them; ValueError if these
     are given different ones.
     """
-    return late.functional_call(module, parameter_and_buffer_dicts, args, kwargs, tie_weights=tie_weights,
-                                strict=strict)
+    from ..nn.utils.stateless import functional_call as call
+    return call(module, parameter_and_buffer_dicts, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
 def stack_module_state(models):

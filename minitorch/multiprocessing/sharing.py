@@ -14,6 +14,7 @@ from multiprocessing.shared_memory import SharedMemory
 import numpy as np
 
 from .. import Tensor
+from ..core import registry
 from ..core.arrays import owner, pointer
 from ..core.device import host
 from ..core.tensor import kept
@@ -25,6 +26,7 @@ names: dict = {}                                           # id of an array that
 attached: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # name -> that array
 
 
+@registry.is_shared.fill
 def is_shared(tensor):
     """Whether a tensor lies in memory that processes share."""
     return id(owner(tensor.array)) in names

@@ -7,7 +7,7 @@ processes is ``DistributedDataParallel``, which lies in `minitorch/distributed` 
 """
 
 from ..core.device import device as as_device
-from ..core.registry import late
+from ..core.registry import guests
 from ..core.tensor import Tensor
 from ..explain.callers import warn
 from ..ops.shapes.join import cat
@@ -84,7 +84,7 @@ def _joined(parts, device, dim):
 
 def __getattr__(name):
     if name == "DistributedDataParallel":
-        return late.DistributedDataParallel
+        return guests.DistributedDataParallel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -5,7 +5,7 @@ from ..core import dtypes
 from ..core.device import device as Device
 from ..core.device import get
 from ..core.dtypes import dtype as DType
-from ..core.registry import late
+from ..core.registry import guests
 from ..core.tensor import Tensor
 
 __all__ = ["Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer", "is_lazy"]
@@ -33,7 +33,7 @@ class Parameter(Tensor):
             raise TypeError(f"Parameter(data): data must be a Tensor, not {type(data).__name__}; "
                             "make one with minitorch.tensor(...)")
         if data.array.strides is None and cls is Parameter:
-            return late.sparse_parameter(data, requires_grad)
+            return guests.sparse_parameter(data, requires_grad)
         self = object.__new__(cls)
         self.array, self.backend = data.array, data.backend
         if requires_grad:

@@ -2,7 +2,7 @@
 
 from .. import random
 from ..autograd.grad_mode import no_grad
-from ..core.registry import late
+from ..core.registry import guests
 from ..core.tensor import Tensor
 from ..utils._pytree import tree_leaves
 from .flops import work_noted
@@ -116,11 +116,11 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self):
-        return late.summary_html(self)
+        return guests.summary_html(self)
 
     def save(self, path):
         """Write it to `path`, whose ending chooses the form: .html or .txt; returns the path."""
-        return late.view(self).save(path)
+        return guests.view(self).save(path)
 
 
 def shapes_of(output):

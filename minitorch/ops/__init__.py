@@ -10,7 +10,7 @@ from pkgutil import walk_packages
 from types import FunctionType
 
 from ..core.inplace import inplace
-from ..core.registry import FUNCTIONS, METHODS, late
+from ..core.registry import FUNCTIONS, METHODS, guests
 from ..core.tensor import Tensor
 
 collecting = gc.isenabled()
@@ -62,4 +62,4 @@ def __getattr__(name):
     """``torch.ops.mylib``: the operators that a program has made with `library` in its namespace."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return late.op_namespace(name)
+    return guests.op_namespace(name)

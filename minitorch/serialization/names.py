@@ -12,6 +12,7 @@ from pickle import UnpicklingError
 
 from ..core import dtypes
 from ..core.device import device
+from ..core.registry import guests
 from ..core.storage import strided
 from ..core.tensor import Size, Tensor
 from ..ops.shapes.memory import UntypedStorage
@@ -116,8 +117,7 @@ def get_layout(name):
            "torch.sparse_csr or torch.sparse_csc", [name])
     if name == "torch.strided":
         return strided
-    from ..sparse.layouts import LAYOUTS
-    return LAYOUTS[name.removeprefix("torch.")]
+    return guests.sparse_layout(name.removeprefix("torch."))
 
 
 def make_size(sizes=()):

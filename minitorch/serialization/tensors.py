@@ -17,6 +17,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.arrays import owner, pointer
 from ..core.device import get, host
+from ..core.registry import guests
 from ..core.storage import jagged
 from ..core.tensor import Tensor, kept, wrap
 from ..ops.shapes.memory import TypedStorage, UntypedStorage
@@ -213,7 +214,6 @@ def sparse_parts(tensor):
 
 def rebuild_sparse_tensor(layout, data):
     """A sparse tensor of its indices, values and size, which are checked; of COO, whether it is coalesced."""
-    from ..sparse.creation import sparse_compressed_tensor, sparse_coo_tensor
     n = {"sparse_coo": 2, "sparse_csr": 3, "sparse_csc": 3}.get(getattr(layout, "name", None))
     if n is None or not isinstance(data, tuple) or len(data) not in ((3, 4) if n == 2 else (4,)):
         raise RuntimeError(f"a sparse tensor is saved as its layout and its parts, got {shown(layout)}")
@@ -222,8 +222,8 @@ def rebuild_sparse_tensor(layout, data):
             type(x) is int and 0 <= x < 2**63 for x in size) or math.prod(size) >= 2**63:
         raise RuntimeError(f"a sparse tensor is made of indices, values and a size, got {shown(data)}")
     if n == 3:
-        return sparse_compressed_tensor(*parts, size, layout=layout)
-    return sparse_coo_tensor(*parts, size, is_coalesced=bool(data[3]) if len(data) == 4 else None)
+        return guests.sparse_compressed_tensor(*parts, size, layout=layout)
+    return guests.sparse_coo_tensor(*parts, size, is_coalesced=bool(data[3]) if len(data) == 4 else None)
 
 
 # ------------------------------------------------------------------ nested tensors
@@ -254,7 +254,6 @@ def nested_parts(tensor):
 
 def rebuild_jagged(parts):
     """A nested tensor of the layout ``torch.jagged`` of its values, offsets and lengths, which are checked."""
-    from ..nested._internal.nested_tensor import NestedTensor
     if not isinstance(parts, dict) or not {"values", "offsets"} <= parts.keys():
         raise RuntimeError(f"a nested tensor is made of values and offsets, got {shown(parts)}")
     values, offsets, lengths = parts["values"], parts["offsets"], parts.get("lengths")
@@ -262,7 +261,7 @@ def rebuild_jagged(parts):
     if not all(type(x) is Tensor for x in (values, offsets, *([] if lengths is None else [lengths]))) or not (
             type(ragged) is int and type(requires_grad) is bool):
         raise RuntimeError(f"a nested tensor is made of tensors and a dimension, got {shown(list(parts.values()))}")
-    made = NestedTensor(values, offsets, lengths=lengths, _ragged_idx=ragged)
+    made = guests.NestedTensor(values, offsets, lengths=lengths, _ragged_idx=ragged)
     begins, length = offsets.tolist(), values.shape[ragged - 1]
     ends = begins[1:] if lengths is None else [a + n for a, n in zip(begins, lengths.tolist(), strict=False)]
     if not all(type(x) is int and 0 <= a <= x <= length for a, x in zip(begins, ends, strict=False)):
@@ -273,13 +272,12 @@ def rebuild_jagged(parts):
 
 def rebuild_nested(values, sizes, strides, offsets):
     """A nested tensor of the layout ``torch.strided``: where in `values` each element lies."""
-    from ..nested._internal.strided import of_elements
     if not all(type(x) is Tensor for x in (values, sizes, strides, offsets)) or values.ndim != 1:
         raise RuntimeError(f"a nested tensor is made of four tensors, got {shown([values, sizes, strides, offsets])}")
     places = zip(sizes.tolist(), strides.tolist(), offsets.tolist(), strict=False)
     memory = Memory.of(owner(values.array), values.backend)
     first = (pointer(values.array) - pointer(memory.memory)) // values.array.itemsize
-    return of_elements([wrap(array_view(memory, values.array.dtype, first + at, tuple(size), tuple(stride)),
+    return guests.nested_of_elements([wrap(array_view(memory, values.array.dtype, first + at, tuple(size), tuple(stride)),
                              values.backend) for size, stride, at in places])
 
 

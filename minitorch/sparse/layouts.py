@@ -1,7 +1,6 @@
 """The names of sparse layouts."""
 
 from .. import layout
-from ..core.registry import late
 
 __all__ = ["LAYOUTS", "sparse_coo", "sparse_csc", "sparse_csr"]
 
@@ -10,8 +9,14 @@ class SparseLayout(layout):
     """A sparse layout, pickled by its name."""
 
     def __reduce__(self):
-        return late.get_layout, (repr(self),)
+        from ..serialization.names import get_layout
+        return get_layout, (repr(self),)
 
 
 sparse_coo, sparse_csr, sparse_csc = map(SparseLayout, ("sparse_coo", "sparse_csr", "sparse_csc"))
 LAYOUTS: dict = {found.name: found for found in (sparse_coo, sparse_csr, sparse_csc)}
+
+
+def layout_named(name):
+    """The sparse layout of that name."""
+    return LAYOUTS[name]

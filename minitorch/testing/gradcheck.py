@@ -13,7 +13,7 @@ from ..autograd import api
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.tangents import detached
 from ..core.arrays import is_inexact
-from ..core.registry import late
+from ..core.registry import guests
 from ..core.tensor import Tensor, wrap
 from ..explain.callers import warn
 from .diagnose import diagnose
@@ -51,7 +51,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     inputs = as_inputs(inputs)
     if any(isinstance(x, Tensor) and x.array.strides is None for x in inputs):         # sparse ones
-        func, inputs = late.sparse_by_values(func, inputs, masked is not False)
+        func, inputs = guests.sparse_by_values(func, inputs, masked is not False)
     live = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.needs_grad]
     try:
         if check_backward_ad or not live:

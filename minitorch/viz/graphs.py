@@ -1,7 +1,7 @@
 """The autograd graph as a picture: which calls made a tensor, out of what, and which gradients have arrived."""
 
 from ..core.graph import OutputNode
-from ..core.registry import late
+from ..core.registry import guests
 from . import drawing, tape
 from .drawing import Picture, brief, clipped, element, shape_text, text
 from .groups import folded, grouped
@@ -67,7 +67,7 @@ class Graph(Picture):
 
     def step(self):
         """The backward pass through this graph, step by step: `minitorch.viz.replay`."""
-        return late.Replay(self.tensor, self.names)
+        return guests.Replay(self.tensor, self.names)
 
     def svg(self):
         """The picture as an SVG element."""

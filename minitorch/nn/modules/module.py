@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...autograd.grad_mode import no_grad
 from ...core.device import device as Device
 from ...core.dtypes import bfloat16, float16, float32, float64
-from ...core.registry import late
+from ...core.registry import guests
 from ...core.tensor import Tensor
 from ...explain.names import NoAttribute
 from ...ops.creation.create import empty_like
@@ -410,13 +410,13 @@ class Module(Hooked, Stateful):
     def share_memory(self):
         """Move parameters, gradients and buffers to memory that processes share: see `Tensor.share_memory_`."""
         params = list(self.parameters())
-        late.share_memory([*params, *[p.grad for p in params if p.grad is not None], *self.buffers()])
+        guests.share_memory([*params, *[p.grad for p in params if p.grad is not None], *self.buffers()])
         return self
 
     def compile(self, *args, **kwargs):
         """Compile `forward` in place, with `minitorch.compile`'s arguments."""
         fullgraph = kwargs.get("fullgraph", False)
-        self.__dict__["forward"] = late.Compiled(self.forward, fullgraph, [*self.modules()])
+        self.__dict__["forward"] = guests.Compiled(self.forward, fullgraph, [*self.modules()])
 
     # -- training -----------------------------------------------------------------------------------------------------
     def train(self, mode=True):
@@ -469,7 +469,7 @@ class Module(Hooked, Stateful):
 
     def _repr_html_(self):
         """The tree of modules with their parameters, for notebooks; None after ``set_printoptions(html=False)``."""
-        return late.module_html(self)
+        return guests.module_html(self)
 
 
 def indented(text, spaces=2):

@@ -3,7 +3,7 @@
 import numbers
 
 from ...core.dtypes import long
-from ...core.registry import late
+from ...core.registry import guests, process_group_place
 from ...ops.creation import create
 from ...ops.creation.create import zeros
 from ...ops.nn.norm import count_batch
@@ -156,7 +156,7 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
     def forward(self, input):
-        if not (self.training and late.process_group_place() and late.has_peers(self.process_group)):
+        if not (self.training and process_group_place() and guests.has_peers(self.process_group)):
             return super().forward(input)
         self._check_input_dim(input)
         factor = 0.0 if self.momentum is None else self.momentum
@@ -165,7 +165,7 @@ class SyncBatchNorm(_BatchNorm):
             if self.momentum is None:
                 factor = 1.0 / float(self.num_batches_tracked)
         kept = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
-        return late.sync_batch_norm(input, *kept, self.weight, self.bias, factor, self.eps, self.process_group)
+        return guests.sync_batch_norm(input, *kept, self.weight, self.bias, factor, self.eps, self.process_group)
 
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):

@@ -11,7 +11,7 @@ from ...core.device import get
 from ...core.dtypes import as_np, get_default_dtype
 from ...core.errors import not_implemented
 from ...core.grad_mode import grad_mode
-from ...core.registry import late
+from ...core.registry import guests, late
 from ...core.storage import strided
 from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
@@ -153,7 +153,7 @@ def make(maker, shape, size, dtype, device, requires_grad, out, layout=None, fil
     if builtins.any(n < 0 for n in size):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
     if layout is not None and layout != strided:
-        return late.empty_sparse(maker, size, layout, dtype, device, requires_grad)
+        return guests.empty_sparse(maker, size, layout, dtype, device, requires_grad)
     if out is not None:
         resize_to(out, size)
         if maker != "empty":

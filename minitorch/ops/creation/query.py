@@ -2,9 +2,11 @@
 
 import math
 
+from ...core import device as devices
+from ...core import registry
 from ...core.device import get
 from ...core.dtypes import from_np
-from ...core.registry import late
+from ...core.registry import guests
 from ...core.tensor import Tensor, wrap
 from ..define import composite, method
 
@@ -70,7 +72,7 @@ def is_set_to(self, tensor):
 @method
 def is_shared(self):
     """True if the memory is shared between processes: see `share_memory_`. That of a GPU counts as shared."""
-    return self.is_cuda or late.is_shared(self)
+    return self.is_cuda or registry.is_shared(self)
 
 
 @method
@@ -79,7 +81,7 @@ def share_memory_(self):
 
     Processes that are forked later, or get it through a `multiprocessing.Queue`, see each other's writes.
     """
-    late.share_memory([self])
+    guests.share_memory([self])
     return self
 
 
@@ -92,7 +94,7 @@ def pin_memory(self, device=None):
     """
     if self.device.type != "cpu":
         raise RuntimeError(f"cannot pin a tensor on {self.device}: only dense CPU tensors can be pinned")
-    gpu = late.accelerator() if device is None else get(device)
+    gpu = devices.accelerator() if device is None else get(device)
     if gpu is None or is_pinned(self):
         return self
     return wrap(gpu.pinned_copy(self.array), self.backend)
@@ -101,7 +103,7 @@ def pin_memory(self, device=None):
 @method
 def is_pinned(self, device=None):
     """True if the memory is page-locked."""
-    return self.device.type == "cpu" and late.is_pinned(self.array)
+    return self.device.type == "cpu" and devices.is_pinned(self.array)
 
 
 @composite

@@ -2,7 +2,7 @@
 
 from ...core.graph import bump_version
 from ...core.op import Other
-from ...core.registry import late
+from ...core.registry import guests
 from ...core.tensor import wrap
 from ..creation.create import zeros
 from ..define import composite, op
@@ -106,7 +106,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         padding_idx %= rows
     if max_norm is not None:
         renormalise(weight, input.array, max_norm, norm_type)
-    return (late.sparse_embedding if sparse else _embedding)(input, weight, padding_idx, scale_grad_by_freq)
+    return (guests.sparse_embedding if sparse else _embedding)(input, weight, padding_idx, scale_grad_by_freq)
 
 
 # ---- bags --------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
         index, bags = index[kept], bags[kept]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)[wrap(kept, backend)]
-    rows = (late.sparse_embedding if sparse else _embedding)(wrap(index, backend), weight, -1, scale_grad_by_freq)
+    rows = (guests.sparse_embedding if sparse else _embedding)(wrap(index, backend), weight, -1, scale_grad_by_freq)
     if mode == "max":
         return max_bags(rows, bags, n)
     if per_sample_weights is not None:

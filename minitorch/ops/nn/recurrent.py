@@ -6,9 +6,9 @@ pass that is itself recorded, so second derivatives need no formula. Kernels tak
 Alphabet: T time, B batch, I input size, H hidden size, G gates (LSTM: i, f, g, o; GRU: r, z, n; RNN: one).
 """
 
+from ...autograd import api
 from ...core.grad_mode import grad_mode, recording
 from ...core.op import Other, recorded
-from ...core.registry import late
 from ...core.tensor import wrap
 from ..define import op
 from ..linalg.linear import linear
@@ -129,7 +129,7 @@ def recorded_backward(*inputs, mode, reverse, needs):
         outputs = zip(step_by_step(*again, mode, reverse), (grad, grad_cell))
         outputs, grads = zip(*[(y, g) for y, g in outputs if g is not None])
     live = [x for x, need in zip(again, needs) if need]
-    found = iter(late.grad(outputs, live, grads, create_graph=is_recorded, materialize_grads=True))
+    found = iter(api.grad(outputs, live, grads, create_graph=is_recorded, materialize_grads=True))
     return tuple([next(found) if need else None for need in (needs if mode == "LSTM" else needs[:-1])])
 
 

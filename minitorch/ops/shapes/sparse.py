@@ -1,6 +1,6 @@
 """Methods about sparse layouts. A dense tensor is converted by `minitorch.sparse`, which is imported then."""
 
-from ...core.registry import late
+from ...core.registry import guests
 from ..define import method
 
 SPARSE = "sparse coordinate tensor layout"
@@ -42,7 +42,7 @@ def to_dense(self, dtype=None, *, masked_grad=True):
 
     The gradient of a sparse tensor is sparse and has its entries alone, unless `masked_grad` is False.
     """
-    return late.to_dense(self, dtype, masked_grad=masked_grad)
+    return guests.to_dense(self, dtype, masked_grad=masked_grad)
 
 
 @method
@@ -52,31 +52,31 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
     `sparse_dim`: how many of the first dimensions are kept by indices, by default all. RuntimeError for more than there
     are; NotImplementedError for `blocksize`.
     """
-    return late.to_sparse(self, sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
+    return guests.to_sparse(self, sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
 
 
 @method
 def to_sparse_coo(self):
     """The elements that are not 0, with their indices (COO)."""
-    return late.to_sparse(self)
+    return guests.to_sparse(self)
 
 
 @method
 def to_sparse_csr(self, dense_dim=None):
     """The elements of a matrix that are not 0, row by row (CSR)."""
-    return late.to_sparse_csr(self, dense_dim)
+    return guests.to_sparse_csr(self, dense_dim)
 
 
 @method
 def to_sparse_csc(self, dense_dim=None):
     """The elements of a matrix that are not 0, column by column (CSC)."""
-    return late.to_sparse_csc(self, dense_dim)
+    return guests.to_sparse_csc(self, dense_dim)
 
 
 @method
 def sparse_mask(self, mask):
     """The elements at the entries of the sparse tensor `mask`, in its layout; the gradient is dense, 0 elsewhere."""
-    return late.sparse_mask(self, mask)
+    return guests.sparse_mask(self, mask)
 
 
 @method
@@ -94,4 +94,4 @@ def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1):
 @method
 def resize_as_sparse_(self, the_template):
     """Give a sparse tensor the size and the sparse dimensions of another, and no entries."""
-    return late.resize_as_sparse_(self, the_template)
+    return guests.resize_as_sparse_(self, the_template)

@@ -15,7 +15,7 @@ from ...autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ...core import graph
 from ...core.grad_mode import grad_mode
 from ...core.op import Op
-from ...core.registry import late
+from ...core.registry import guests
 from ...core.tensor import Tensor
 from ...nn.hooks import register_module_forward_hook, register_module_forward_pre_hook
 from ...nn.modules.dropout import _DropoutNd
@@ -441,11 +441,11 @@ class doctor(NodeHook):
     __str__ = __repr__ = text
 
     def _repr_html_(self):
-        return late.checkup(self).html()
+        return guests.checkup(self).html()
 
     def save(self, path):
         """Write the report to `path`, whose ending chooses the form: .html, .svg (the curves) or .txt; the path."""
-        return late.checkup(self).save(path)
+        return guests.checkup(self).save(path)
 
 
 MOST_FEATURES = 1024

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from ...core.registry import late
+from ...core.registry import process_group_place
 from ...ops.creation.random import randperm
 from ...random.generator import Generator
 from .dataset import Dataset
@@ -30,7 +30,7 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            place = late.process_group_place()
+            place = process_group_place()
             if place is None:
                 raise RuntimeError("Requires init_process_group to be called first, or num_replicas= and rank= to be "
                                    "given")
