@@ -31,7 +31,8 @@ from .autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from .core.registry import FUNCTIONS, guests, late
+from .core.registry import FUNCTIONS, late
+from .core.registry import guests as _guests
 from .core.storage import (channels_last, channels_last_3d, contiguous_format, jagged, layout, memory_format,
                            preserve_format, strided)
 from .core.tensor import Size, Tensor
@@ -63,57 +64,24 @@ if _os.environ.get("MINITORCH_NATIVE", "").strip().lower() in ("1", "yes", "on",
 
 # Words and pictures of the kernel that are imported when they are first needed.
 late.places.update(
-    accumulate_grad="minitorch.autograd.nodes:accumulate_grad",
-    after_leaf="minitorch.autograd.hooks:after_leaf",
-    after_node="minitorch.autograd.hooks:after_node",
-    answer_failure="minitorch.autograd.dispatch:answer_failure",
-    aside="minitorch.autograd.aside:aside",
-    backward="minitorch.autograd.api:backward",
-    before_node="minitorch.autograd.hooks:before_node",
-    beside="minitorch.autograd.aside:beside",
-    check_grad="minitorch.explain.graphs:check_grad",
-    check_view="minitorch.autograd.views:check_view",
-    consistent="minitorch.ops.shapes.memory:consistent",
-    deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
-    drawable="minitorch.backends.batched.draws:drawable",
     explain="minitorch.formula:explain",
     explain_call="minitorch.explain.arguments:of_call",
+    explain_failure="minitorch.explain.failures:explain",
     formula="minitorch.formula:formula",
-    function_with_tangents="minitorch.autograd.tangents:function_with_tangents",
-    from_numpy="minitorch.host.data:from_numpy",
-    hooks_of="minitorch.autograd.hooks:hooks_of",
     no_device="minitorch.explain.arguments:no_device",
-    node_of_parts="minitorch.autograd.complex:node_of_parts",
-    note_inference="minitorch.autograd.inference:note_inference",
-    of_one_batch="minitorch.backends.batched.crossing:of_one_batch",
-    of_values="minitorch.backends.batched.draws:of_values",
     on_two_devices="minitorch.explain.failures:on_two_devices",
-    own_attributes="minitorch.serialization.tensors:OwnAttributes",
-    older="minitorch.ops.older:answer",
-    own_grad="minitorch.ops.layouts:own_grad",
-    plain="minitorch.host.data:plain",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
-    reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
-    require_apart="minitorch.ops.shapes.memory:require_apart",
-    restored="minitorch.autograd.recording:restored",
-    room="minitorch.backends.batched.draws:room",
-    room_beside="minitorch.backends.batched.crossing:room_beside",
-    roomy="minitorch.backends.batched.draws:roomy",
-    run_with_hooks="minitorch.autograd.hooks:run_with_hooks",
-    shown="minitorch.autograd.nodes:shown",
     source="minitorch.formula:source",
-    tell_backward="minitorch.autograd.hooks:tell_backward",
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
-    tied="minitorch.autograd.recording:tied",
-    writable="minitorch.backends.batched.draws:writable",
-    views_to_remake="minitorch.autograd.views:views_to_remake",
-    write_tangents="minitorch.autograd.tangents:write_tangents",
+    warn="minitorch.explain.callers:warn",
 )
 
 # The guests' functions behind methods and functions of the kernel: all that the kernel knows of guests.
-guests.places.update(
+_guests.places.update(
+    reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
+    deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     array_namespace="minitorch.array_api:namespace",
     checkup="minitorch.viz.checkups:Checkup",
     Compiled="minitorch.compiler.compiled:Compiled",

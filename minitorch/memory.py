@@ -19,8 +19,9 @@ from types import FrameType, ModuleType
 import numpy as np
 
 from .core.arrays import owner
+from .core.attributes import kept
 from .core.graph import Node
-from .core.tensor import Tensor, kept
+from .core.tensor import Tensor
 from .explain.graphs import lines
 from .nn.parameter import is_lazy
 

@@ -13,10 +13,10 @@ Only calls of these functions look at the switch, and those with ``out=`` are no
 """
 
 import functools
-import threading
 
 from ..core import dtypes
-from ..core.registry import NAMES
+from ..core.call import cast_call
+from ..core.grad_mode import mixed_precision as state
 from ..core.tensor import Tensor
 from ..explain.callers import warn
 
@@ -26,26 +26,8 @@ __all__ = ["autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocas
            "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_gpu_dtype"]
 
 
-class State(threading.local):
-    """The switch of the current thread: `enabled` if any device type is, `dtypes` by type of device."""
-
-    def __init__(self):
-        self.enabled = False
-        self.devices = {}
-        self.defaults = {"cuda": dtypes.float16, "cpu": dtypes.bfloat16}
-
-
-state = State()
-
-
-def call(op, inputs, attrs, out):
-    """Call the definition `op` with its inputs cast as its column `autocast` says; as they are to write into `out`."""
-    if out is not None:
-        return cast_call(op.call, "off", inputs, {**attrs, "out": out})
-    return cast_call(op.call, op.autocast, inputs, attrs)
-
-
-def cast_call(function, how, args, kwargs):
+@cast_call.fill
+def call_casting(function, how, args, kwargs):
     """Call `function` with its float tensors cast as the words `how` say for the device of the first.
 
     "lower" to 16 bits, "float32", "promote" to the widest of them; "off" casts nothing, nor does the function inside.
@@ -161,9 +143,6 @@ def set_autocast_dtype(device_type, dtype):
 def is_autocast_available(device_type):
     """Whether there is mixed precision for that type of device."""
     return device_type in ("cpu", "cuda")
-
-
-NAMES.update(autocast=state, autocast_call=call, autocast_function=cast_call)
 
 
 # ---- older names, each for one type of device --------------------------------------------------------------------

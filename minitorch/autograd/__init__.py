@@ -2,7 +2,7 @@
 
 import importlib
 
-from . import anomaly, functional, graph, subclasses, typed  # noqa: F401  (the last two: for Tensor and generated calls)
+from . import anomaly, aside, functional, graph, inference, subclasses  # noqa: F401
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .api import backward, grad
 from .function import Function

@@ -17,8 +17,8 @@ import numpy as np
 
 from ..core import graph
 from ..core.arrays import is_inexact
+from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..explain.graphs import freed, lines
-from .hooks import NodeHook, add_node_hook, remove_node_hook
 from .recording import behind
 
 __all__ = ["detect_anomaly", "set_detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",

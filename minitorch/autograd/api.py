@@ -2,14 +2,20 @@
 
 from ..core import engine
 from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
-from ..core.op import recorded
-from ..core.registry import guests
+from ..core.recording import Tied, recorded
+from ..core.registry import extends, guests
 from ..core.tensor import Tensor, wrap
 from ..explain.cuts import cut_in_words
 from .graph import GradientEdge, place_of
-from .recording import Tied, behind, run_noting
+from .recording import behind, run_noting
 
 __all__ = ["backward", "grad"]
+
+
+@extends(Tensor, "backward")
+def backward_of(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):

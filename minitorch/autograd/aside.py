@@ -8,17 +8,31 @@ raises. So they are where arrays are hidden behind others, as within `vmap`.
 import numpy as np
 
 from ..core.arrays import counted, owner, pointer
+from ..core.registry import extends
+from ..core.tensor import Tensor
 from .anomaly import is_anomaly_enabled
 
-__all__ = ["aside", "beside", "laid_aside"]
+__all__ = ["laid_aside"]
 
 
-def aside(tensor):
-    """``tensor.data``: see `Tensor.data`."""
-    twin = tensor.detach()
+def data(self):
+    """The same memory without the graph; a backward pass does not notice what is written through it."""
+    twin = self.detach()
     if not is_anomaly_enabled():
         twin.array = laid_aside(twin.array)
     return twin
+
+
+def set_data(self, other):
+    """Look at the memory of another tensor."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+    if self.needs_grad and other.array.dtype.kind not in "fcV":
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+    self.array, self.backend = beside(other.array), other.backend
+
+
+extends(Tensor)(property(data, set_data))
 
 
 def laid_aside(array):

@@ -10,10 +10,10 @@ import functools
 import threading
 from types import FunctionType
 
+from ..core.call import overridden
 from ..core.registry import FUNCTIONS
 from ..core.tensor import Size, Tensor
 from ..explain.callers import warn
-from ..explain.failures import explain
 from ..ops import operators
 from ..ops.guarded import is_pending, with_free_variables
 from . import api
@@ -192,18 +192,20 @@ def full_name(func):
     return f"{getattr(func, '__module__', None) or 'minitorch'}.{getattr(func, '__qualname__', func)}"
 
 
-def answer_failure(op, error, inputs, attrs):
-    """The answer of an argument that is no tensor to the call of `op`, which raised `error` for want of a tensor.
+@overridden.fill
+def answer_failure(op, inputs, attrs):
+    """The answer, in a tuple, of an argument that overrides functions to a call of `op` that failed for want of a
+    tensor; None if there is no such argument.
 
     Calls come here for the first such argument only, if nothing has switched the machinery on before.
     """
-    if overloaded(inputs) and state.everything and state.subclasses:
-        activate()
-        public = FUNCTIONS.get(("", op.name))
-        defaults = dict(op.attrs)
-        given = {k: v for k, v in attrs.items() if v is not defaults[k]}
-        return dispatch(op.call if public is None else public.call, op.call, inputs, given)
-    raise explain(op, error, inputs, attrs) from None
+    if not (overloaded(inputs) and state.everything and state.subclasses):
+        return None
+    activate()
+    public = FUNCTIONS.get(("", op.name))
+    defaults = dict(op.attrs)
+    given = {k: v for k, v in attrs.items() if v is not defaults[k]}
+    return (dispatch(op.call if public is None else public.call, op.call, inputs, given),)
 
 
 # ------------------------------------------------------------------ modes

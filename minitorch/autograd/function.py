@@ -26,15 +26,21 @@ from ..core.arrays import counted, is_inexact
 from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
-from ..core.op import recorded
-from ..core.registry import guests, late
+from ..core.recording import recorded
+from ..core.registry import Hook, guests
 from ..core.tensor import Tensor, mark_view, wrap
+from ..core.typed import fitted
 from ..explain.callers import warn
 from ..explain.graphs import raise_freed, raise_written
 from .grad_mode import enable_grad, no_grad
-from .typed import fitted
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+
+@Hook
+def function_with_tangents(cls, args):
+    """The context and the result of a call of `cls`, a `Function`, in forward mode; None: no argument has a tangent.
+    Filled by `autograd.tangents`, which opens levels."""
 
 
 class FunctionCtx:
@@ -176,7 +182,7 @@ class Function:
     @classmethod
     def _called(cls, args):
         """The context and the result of a call, with tangents if arguments have some."""
-        found = late.function_with_tangents(cls, args) if open_levels and grad_mode.levels else None
+        found = function_with_tangents(cls, args) if open_levels and grad_mode.levels else None
         return cls._recorded(args) if found is None else found
 
     @classmethod
@@ -212,6 +218,7 @@ class FunctionNode(MultiOutputNode):
     those of the inputs."""
 
     __slots__ = ("dtypes", "taken")
+    is_function = True
 
     def name(self):
         return self.op.__name__ + "Backward"

@@ -77,7 +77,7 @@ def current_pass():
 def will_run(place, running):
     """Whether the pass will find a gradient for this node or leaf."""
     wanted, capture = running["wanted"], running["capture"]
-    return place in running["places"] and (wanted is None or place in wanted or place in capture)
+    return place in running["places"] and (place in wanted or place in capture)
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):

@@ -1,13 +1,14 @@
-"""Hooks: on one tensor or node, run around its step of a backward pass, and on all nodes at once."""
+"""Hooks as users register them, on tensors and nodes; `core/hooks.py` runs them."""
 
 import weakref
-from functools import partial
 
-from ..core import dtypes, graph
-from ..core.errors import worded
-from ..core.tensor import Tensor, wrap
+from ..core import graph
+from ..core.graph import Node
+from ..core.hooks import HookDict, hooks_of
+from ..core.registry import extends
+from ..core.tensor import Tensor
 
-__all__ = ["Hooks", "NodeHook", "RemovableHandle", "add_node_hook", "remove_node_hook"]
+__all__ = ["RemovableHandle", "added"]
 
 
 class RemovableHandle:
@@ -52,37 +53,16 @@ class RemovableHandle:
         self._extra = tuple(extra)
 
 
-class HookDict(dict):
-    """A dict that a handle can refer to weakly."""
-
-    __slots__ = ("__weakref__",)
-
-
-class Hooks:
-    """The hooks of one node or leaf, by when they run; `retain`: the tensors that want the gradient kept.
-
-    `pre` are hooks of tensors, `node_pre` and `post` those of nodes, `accumulated` those of leaves.
-    """
-
-    def __init__(self):
-        self.pre, self.node_pre, self.post, self.accumulated = HookDict(), HookDict(), HookDict(), HookDict()
-        self.retain, self.metadata = [], {}
-
-    def add(self, when, hook):
-        hooks = getattr(self, when)
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        return handle
-
-
-def hooks_of(node):
-    """The hooks of a node or a leaf, made when first asked for."""
-    if node.hooks is None:
-        node.hooks = Hooks()
-    return node.hooks
+def added(node, when, hook):
+    """Add a hook to those of a node or a leaf; the handle that removes it."""
+    hooks = getattr(hooks_of(node), when)
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
 
 
 # ------------------------------------------------------------------ methods of Tensor
+@extends(Tensor)
 def retain_grad(self):
     """Keep the gradient of this computed tensor in `grad` too."""
     if not self.needs_grad:
@@ -91,168 +71,54 @@ def retain_grad(self):
         hooks_of(self.node).retain.append(weakref.ref(self))
 
 
-def is_retained(self):
+@extends(Tensor)
+@property
+def retains_grad(self):
     """Whether `retain_grad` was called on this computed tensor."""
     hooks = self.node.hooks if self.node is not None else None
     return hooks is not None and any([ref() is self for ref in hooks.retain])
 
 
+@extends(Tensor)
 def register_hook(self, hook):
     """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
     if not self.needs_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    return hooks_of(self.node or self).add("pre", hook)
+    return added(self.node or self, "pre", hook)
 
 
+@extends(Tensor)
 def register_post_accumulate_grad_hook(self, hook):
     """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
     if not self.needs_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self.node is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return hooks_of(self).add("accumulated", hook)
+    return added(self, "accumulated", hook)
 
 
+@extends(Tensor)
+@property
 def output_nr(self):
     """Which of the outputs of its graph node the tensor is."""
     return self.node.op if self.node.__class__ is graph.OutputNode else 0
 
 
-for _name, _function in dict(retain_grad=retain_grad, register_hook=register_hook,
-                             register_post_accumulate_grad_hook=register_post_accumulate_grad_hook,
-                             output_nr=property(output_nr, doc=output_nr.__doc__),
-                             retains_grad=property(is_retained, doc=is_retained.__doc__)).items():
-    setattr(Tensor, _name, _function)
+# ------------------------------------------------------------------ methods of nodes
+@extends(Node, "register_hook")
+def register_node_hook(self, hook):
+    """Run ``hook(grad_inputs, grad_outputs)`` after this node; what it returns replaces `grad_inputs`."""
+    return added(self, "post", hook)
 
 
-# ------------------------------------------------------------------ around one step of a backward pass
-def before_node(place, g, create_graph):
-    """Run the hooks that see a gradient before it is used, and add it to the `grad` of tensors that retain it."""
-    hooks = place.hooks
-    seen = shown(place, g, create_graph) if hooks.pre or hooks.retain else None
-    for hook in list(hooks.pre.values()):                  # one tensor for all: a hook may leave word on it
-        result = hook(seen)
-        if result is not None:
-            g = taken(hook, result, g, create_graph)
-            seen = result if result is g or result.array is g else shown(place, g, create_graph)
-    for ref in hooks.retain:
-        tensor = ref()
-        if tensor is not None:
-            retain(tensor, seen, create_graph)
-    for hook in list(hooks.node_pre.values()):
-        several = type(g) is list
-        gs = g if several else [g]
-        result = hook(tuple([shown(place, x, create_graph) for x in gs]))
-        if result is not None:
-            gs = replaced(hook, result, gs, create_graph)
-            g = gs if several else gs[0]
-    return g
+@extends(Node)
+def register_prehook(self, hook):
+    """Run ``hook(grad_outputs)`` before this node; what it returns replaces `grad_outputs`."""
+    return added(self, "node_pre", hook)
 
 
-def after_node(place, pulled, g, create_graph):
-    """Run the hooks that see a node's input and output gradients together."""
-    for hook in list(place.hooks.post.values()):
-        result = hook(tuple([shown(place, x, create_graph) for x in pulled]),
-                      tuple([shown(place, x, create_graph) for x in (g if type(g) is list else (g,))]))
-        if result is not None:
-            pulled = tuple(replaced(hook, result, pulled, create_graph))
-    return pulled
-
-
-def after_leaf(leaf, g, create_graph):
-    """Run the hooks of a leaf whose `grad` has grown by `g`: its own, and those of its `AccumulateGrad`."""
-    for hook in list(leaf.hooks.accumulated.values()):
-        result = hook(leaf)
-        if result is not None and result is not leaf:
-            raise worded(RuntimeError("Tensor post accumulate grad hooks should return None: what they change of the "
-                                      "tensor they write into it"))
-    for hook in list(leaf.hooks.post.values()):
-        hook((), (shown(leaf, g, create_graph),))
-
-
-def shown(place, g, create_graph):
-    """A gradient as hooks see it."""
-    return g if g is None or create_graph else wrap(g, place.backend.backend)
-
-
-def retain(tensor, g, create_graph):
-    """Add a gradient to the `grad` of a computed tensor."""
-    if tensor._grad is None:
-        tensor._grad = g if create_graph else wrap(g.array.copy(), g.backend)
-    else:
-        tensor._grad = tensor._grad + g
-
-
-def taken(hook, result, g, create_graph):
-    """The gradient that a hook returned in the place of `g`; an error unless it is of the same kind."""
-    if not isinstance(result, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}': hook '{name_of(hook)}' must "
-                        f"return a Tensor, or None to leave the gradient as it is")
-    dtype = g.array.dtype if create_graph else g.dtype
-    if result.array.dtype != dtype:
-        raise RuntimeError(f"hook '{name_of(hook)}' has changed the type of value (was {dtypes.from_np(dtype)} got "
-                           f"{result.dtype})")
-    if result.array.shape != g.shape:
-        raise RuntimeError(f"hook '{name_of(hook)}' has changed the size of value (was {list(g.shape)} got "
-                           f"{list(result.shape)})")
-    return result if create_graph else result.array
-
-
-def replaced(hook, results, gs, create_graph):
-    """The tuple that the hook of a node returned in the place of the gradients `gs`; None leaves all as they are."""
-    if not isinstance(results, tuple):
-        raise TypeError(f"expected tuple, but hook returned '{type(results).__name__}'")
-    if len(results) != len(gs):
-        raise RuntimeError(f"hook '{name_of(hook)}' has returned an incorrect number of values (got {len(results)}, "
-                           f"but expected {len(gs)})")
-    if any(r is not None and g is None for r, g in zip(results, gs)):
-        raise RuntimeError("can't replace a None gradient with a non-None value")
-    return [None if r is None else taken(hook, r, g, create_graph) for r, g in zip(results, gs)]
-
-
-def name_of(hook):
-    return getattr(hook, "__name__", None) or type(hook).__name__
-
-
-# ------------------------------------------------------------------ hooks on all nodes
-class NodeHook:
-    """Told of all nodes while it is in the list: anomaly mode, the profiler, the compiler. Subclasses override some.
-
-    The list is one for all threads. While it is empty, a call and a step of a backward pass pay one ``is None``.
-    """
-
-    def recorded(self, node, result):
-        """Called with each new node and what its call returned: a tensor or a tuple of some."""
-
-    def run(self, node, pull):
-        """Called for each step of a backward pass; returns ``pull()``, the gradients for the node's parents."""
-        return pull()
-
-    def backward(self, run):
-        """Called for each backward pass as a whole; has to call ``run()``."""
-        run()
-
-
-def add_node_hook(hook):
-    """Tell `hook` of all nodes from now on; the last one added is the outermost of those that run around a step."""
-    graph.set_node_hooks((*(graph.node_hooks or ()), hook))
-
-
-def remove_node_hook(hook):
-    """Tell `hook` no more; nothing happens if it is not in the list."""
-    graph.set_node_hooks([h for h in graph.node_hooks or () if h is not hook])
-
-
-def run_with_hooks(node, g, create_graph):
-    """``node.pull(g, create_graph)`` with all node hooks around it."""
-    pull = partial(node.pull, g, create_graph)
-    for hook in graph.node_hooks or ():
-        pull = partial(hook.run, node, pull)
-    return pull()
-
-
-def tell_backward(run):
-    """``run()``, a whole backward pass, with all node hooks around it."""
-    for hook in graph.node_hooks or ():
-        run = partial(hook.backward, run)
-    run()
+@extends(Node)
+@property
+def metadata(self):
+    """A dict for the user's own notes."""
+    return hooks_of(self).metadata

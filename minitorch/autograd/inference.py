@@ -8,7 +8,7 @@ import weakref
 
 from ..core import graph
 from ..core.arrays import owner
-from .hooks import NodeHook, add_node_hook, remove_node_hook
+from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
 
 __all__ = ["note_inference"]
 
@@ -17,6 +17,7 @@ SAVED = ("Inference tensors cannot be saved for backward. Please do not use Tens
          "in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.")
 
 
+@graph.note_inference.fill
 def note_inference(tensor):
     """Note that a tensor, and with it its memory, was made in inference mode."""
     memory = owner(tensor.array)

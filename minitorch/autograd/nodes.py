@@ -7,10 +7,14 @@ first looks at it (``y.grad_fn``, ``next_functions``), which costs the calls not
 import functools
 import weakref
 
-from ..core.graph import Node, OutputNode, rewrap
+from ..core.graph import Node, OutputNode
+from ..core.hooks import hooks_of
+from ..core.recording import rewrap
+from ..core.registry import extends
+from ..core.tensor import Tensor
 from ..explain.graphs import raise_freed
 from .function import FunctionNode
-from .hooks import hooks_of
+from .hooks import added
 
 __all__ = ["AccumulateGrad", "accumulate_grad", "shown"]
 
@@ -85,17 +89,13 @@ class AccumulateGrad(Node):
         """Its name in PyTorch, where it is a class of C++."""
         return "torch::autograd::AccumulateGrad"
 
-    def edge(self):
-        """The node and which of its outputs is meant."""
-        return self, 0
-
     def register_hook(self, hook):
         """Run ``hook((), grad_outputs)`` when a gradient has been added to the leaf's `grad`."""
-        return hooks_of(self.variable).add("post", hook)
+        return added(self.variable, "post", hook)
 
     def register_prehook(self, hook):
         """Run ``hook(grad_outputs)`` before a gradient is added; what it returns replaces the gradient."""
-        return hooks_of(self.variable).add("node_pre", hook)
+        return added(self.variable, "node_pre", hook)
 
     @property
     def metadata(self):
@@ -112,3 +112,26 @@ def accumulate_grad(leaf):
     if found is None or found.variable is not leaf:
         found = _accumulators[id(leaf)] = AccumulateGrad(leaf)
     return found
+
+
+# ---- PyTorch's view of the graph ---------------------------------------------------------------------------
+@extends(Tensor)
+@property
+def grad_fn(self):
+    """The node of the call that made this tensor; None for a leaf."""
+    return None if self.node is None else shown(self.node)
+
+
+@extends(Node)
+@property
+def next_functions(self):
+    """PyTorch's view of the edges: ((node or AccumulateGrad or None, which of its outputs), ...)."""
+    node = self.parents[0] if isinstance(self, OutputNode) else self
+    return tuple([(None, 0) if p is None else edge(p) for p in node.parents])
+
+
+def edge(place):
+    """What `next_functions` shows of a node or a leaf: the node, and which of its outputs is meant."""
+    if isinstance(place, Tensor):
+        return accumulate_grad(place), 0
+    return (shown(place.parents[0]), place.op) if isinstance(place, OutputNode) else (shown(place), 0)

@@ -13,14 +13,15 @@ import threading
 import weakref
 
 from ..core import graph
+from ..core.complex import ComplexMultiOutputNode, ComplexNode
 from ..core.grad_mode import recording
-from ..core.graph import MultiOutputNode, Node, OutputNode, placed, rewrap
+from ..core.graph import MultiOutputNode, Node, OutputNode
+from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
+from ..core.recording import placed, rewrap
 from ..core.tensor import Tensor, wrap
+from ..core.typed import TypedMultiOutputNode, TypedNode
 from ..explain.graphs import raise_freed
-from .complex import ComplexMultiOutputNode, ComplexNode
 from .function import FunctionNode, Saved
-from .hooks import NodeHook, add_node_hook, remove_node_hook
-from .typed import TypedMultiOutputNode, TypedNode
 
 __all__ = ["allow_mutation_on_saved_tensors", "are_hooks_active", "disable_saved_tensors_hooks", "save_on_cpu",
            "saved_tensors_hooks"]

@@ -23,17 +23,17 @@ all of them with double backward.
 import threading
 from types import FunctionType
 
-from ..core import graph
+from ..core import generate, graph, inplace
 from ..core.arrays import is_inexact
+from ..core.complex import conjugate
 from ..core.grad_mode import grad_mode, open_levels, recording
-from ..core.graph import rewrap
-from ..core.op import finish, recorded
+from ..core.recording import placed, recorded, rewrap
 from ..core.registry import OPS
 from ..core.template import watched
 from ..core.tensor import Tensor, wrap
+from ..core.views import in_parts
 from ..utils._pytree import register_pytree_node
-from . import api, dispatch, saved
-from .complex import conjugate, in_parts
+from . import api, dispatch, function, saved
 
 __all__ = ["Level", "activate", "detached", "dual", "innermost", "kind_of", "opened", "tangent_of", "with_tangents",
            "within", "without_level", "write_tangents", "zeros_like"]
@@ -130,7 +130,7 @@ def without_level(x, level):
     """`x` without its tangent at `level`: a tensor of the same memory at the same place in the graph."""
     if tangent_of(x, level) is None:
         return x
-    found = graph.placed(wrap(x.array, x.backend), (x.node or x) if x.needs_grad else None)
+    found = placed(wrap(x.array, x.backend), (x.node or x) if x.needs_grad else None)
     found.tangents = {k: t for k, t in x.tangents.items() if k is not level} or None
     return found
 
@@ -189,6 +189,7 @@ def derived_kind(op):
 
 
 # ---- a call ------------------------------------------------------------------------------------------------
+@generate.with_tangents.fill
 def with_tangents(op, inputs, attrs):
     """The result of a call, with its tangents at the innermost level of its inputs'; None if these have none."""
     variadic = op.inputs[0].kind == "variadic"
@@ -388,7 +389,7 @@ def put_back(tensors, places, ends):
     seen = {id(node) for node in ends}
     for t in tensors:
         if t is not None and id(t) in places:              # the seed of the pass itself, which was a leaf
-            graph.placed(t, places[id(t)])
+            placed(t, places[id(t)])
     while todo:
         node = todo.pop()
         if id(node) in seen:
@@ -498,6 +499,7 @@ def note(op, inputs, result):
 
 
 # ---- functions of the user's own ---------------------------------------------------------------------------
+@function.function_with_tangents.fill
 def function_with_tangents(cls, args):
     """The context and the result of a call of `cls`, a `Function`, with tangents from its `jvp`; the tangents that its
     `forward` computes on the way are not looked at. None while no level is open for it."""
@@ -543,6 +545,7 @@ def check_size(tensor, tangent):
 
 
 # ---- writes in place ---------------------------------------------------------------------------------------
+@inplace.write_tangents.fill
 def write_tangents(target, result):
     """After a write of `result` into `target`: its tangents, those of its base and of the other views of it."""
     if not is_inexact(target.array.dtype) or grad_mode.inference:
@@ -574,6 +577,3 @@ def parts(x):
 def named(view):
     """The attributes of `as_strided` and its like that describe a view, counted in real numbers."""
     return dict(zip(("size", "stride", "storage_offset"), in_parts(view.array)))
-
-
-finish(with_tangents=with_tangents, open_levels=open_levels)

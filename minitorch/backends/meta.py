@@ -13,6 +13,7 @@ from ..core import layers
 from ..core.device import device
 from ..core.errors import worded
 from ..utils._pytree import tree_any, tree_map
+from .batched import draws as _draws  # noqa: F401  methods of `BatchedBackend`
 from .batched import kernels as _rules  # noqa: F401  which need the definitions
 from .batched.array import Batched, batched
 from .batched.backend import BatchedBackend, rule

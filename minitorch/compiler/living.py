@@ -9,8 +9,9 @@ import gc
 import weakref
 
 from ..autograd.function import Saved
+from ..core.attributes import kept
 from ..core.graph import Node
-from ..core.tensor import Tensor, kept
+from ..core.tensor import Tensor
 from ..random.generator import Generator
 
 __all__ = ["living_objects", "tensors_of", "untraced"]

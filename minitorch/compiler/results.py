@@ -13,9 +13,10 @@ import numpy as np
 from ..autograd.inference import note_inference
 from ..core import dtypes, graph
 from ..core.arrays import counted, owner
+from ..core.attributes import kept
 from ..core.device import device
 from ..core.storage import TensorLayout
-from ..core.tensor import Size, Tensor, kept
+from ..core.tensor import Size, Tensor
 from ..utils._pytree import tree_flatten
 
 __all__ = ["Results"]

@@ -19,13 +19,13 @@ import weakref
 import numpy as np
 
 from ..autograd.function import Saved
-from ..autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..autograd.inference import note_inference
 from ..core import graph
 from ..core.arrays import counted, owner
 from ..core.backend import Float32Compute
 from ..core.device import MADE, default
 from ..core.graph import Node, calling_line
+from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..optim import stepping
 from ..random.generator import Generator
 from ..utils._pytree import tree_map

@@ -154,6 +154,10 @@ class Backend:
             host = np.ndarray(array.shape, array.dtype, np.empty(reach, np.uint8), strides=array.strides)
             array[...] = self.from_host(sampler(generator, host, *args))
 
+    def room_beside(self, x, other):
+        """A copy of the tensor `x` that can be overwritten by parts of `other`, a tensor of this backend."""
+        return x.clone()
+
     # -- what a backend may do to many arrays at once --------------------------------------------------------
     def scale_all(self, arrays, factor, check=False):
         """Multiply arrays in place by a number or a 0-d array, all at once; False if they must be taken one by one.

@@ -6,11 +6,12 @@ op again; it also serves ``out=``. The common case never comes here (`minitorch/
 
 import numpy as np
 
-from . import dtypes, errors, registry
+from . import dtypes, errors
 from .device import get
-from .op import finish
-from .registry import late
-from .tensor import Tensor, mark_view, wrap
+from .out import write_out
+from .promotion import PROMOTIONS
+from .registry import Hook, late
+from .tensor import Tensor, from_numpy, wrap
 
 NUMBERS = (bool, int, float, complex)
 
@@ -19,7 +20,7 @@ def general(op, inputs, attrs, out=None):
     """Call `op` on inputs that are not all float32 or float64 tensors of one kind on one device."""
     variadic = op.inputs[0].kind == "variadic"
     if out is not None:
-        return registry.write_out(op.name, op.call, inputs, attrs, out, variadic=variadic, overlap=op.overlap)
+        return write_out(op.name, op.call, inputs, attrs, out, variadic=variadic, overlap=op.overlap)
     kinds = [op.inputs[0]] * len(inputs) if variadic else op.inputs
     inputs = [accept(op, x, kind, i) for i, (x, kind) in enumerate(zip(inputs, kinds))]
     if not any(isinstance(x, Tensor) for x in inputs):
@@ -30,7 +31,7 @@ def general(op, inputs, attrs, out=None):
     if op.check:
         op.check(*[getattr(x, "array", x) for x in inputs])
     if op.promotion:
-        inputs = registry.PROMOTIONS[op.promotion](op, inputs, kinds, attrs)
+        inputs = PROMOTIONS[op.promotion](op, inputs, kinds, attrs)
     for x, kind in zip(inputs, kinds) if op.refuses else ():
         if kind.kind != "other" and isinstance(x, Tensor) and x.array.dtype.kind in op.refuses:
             raise errors.not_implemented(op.name, x.array.dtype)
@@ -47,12 +48,25 @@ def cast_first(op, inputs, attrs):
     return out if out.array.dtype == attrs["dtype"] else out.to(dtype)
 
 
+@Hook
+def cast_call(function, how, args, kwargs):
+    """Call `function` with inputs cast as the words `how` of the column `autocast` say. Filled by `amp`, and not called
+    before `mixed_precision.enabled` is set there."""
+
+
+def autocast_call(op, inputs, attrs, out):
+    """Call the definition `op` with its inputs cast as its column `autocast` says; as they are to write into `out`."""
+    if out is not None:
+        return cast_call(op.call, "off", inputs, {**attrs, "out": out})
+    return cast_call(op.call, op.autocast, inputs, attrs)
+
+
 def accept(op, x, kind, position):
     """One input as a tensor or a Python number; TypeError, in PyTorch's words, for anything else."""
     if isinstance(x, Tensor) or (x is None and kind.optional):
         return x
     if isinstance(x, np.ndarray):
-        return late.from_numpy(x)
+        return from_numpy(x)
     if isinstance(x, np.generic):
         x = x.item()
     if kind.kind == "number" and isinstance(x, NUMBERS):
@@ -79,9 +93,18 @@ def on_one_device(op, inputs, kinds):
     return inputs
 
 
+@Hook
+def overridden(op, inputs, attrs):
+    """The answer of an argument with ``__torch_function__`` to the call of `op`, as (answer,); None if there is no such
+    argument. Filled by `autograd.dispatch`."""
+
+
 def failed(op, error, inputs, attrs):
     """Raise what explains `error`, which `op` raised on these arguments; or return what one of them answers."""
-    return late.answer_failure(op, error, inputs, attrs)
+    found = overridden(op, inputs, attrs)
+    if found is None:
+        raise late.explain_failure(op, error, inputs, attrs) from None
+    return found[0]
 
 
 def unsupported(op, error, inputs, attrs):
@@ -91,8 +114,3 @@ def unsupported(op, error, inputs, attrs):
     if all(isinstance(x, ours) or hasattr(x, "__torch_function__") for x in inputs):
         return failed(op, error, inputs, attrs)
     return NotImplemented
-
-
-finish(Tensor=Tensor, general=general, cast_first=cast_first, failed=failed, mark_view=mark_view,
-       SCALARS=frozenset({*np.sctypeDict.values(), Tensor}),
-       unsupported=unsupported, as_np=dtypes.as_np)

@@ -8,116 +8,52 @@ a `Node` or a leaf tensor.
 import sys
 from functools import partial
 
-from . import graph, registry
+from . import graph
 from .graph import OutputNode
-from .registry import late
+from .hooks import after_leaf, after_node, before_node, run_with_hooks, tell_backward
+from .layouts import own_grad
+from .tensor import wrap
 
 
 def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told=False):
     """Pull the `seeds` (tensors) back from the `roots` (nodes).
 
     With `capture`, a dict whose keys are nodes, their gradients are put into it and nothing is accumulated into
-    leaves; otherwise the gradient of each leaf is added to its `grad`. `told`: the node hooks know of the pass.
+    leaves; otherwise the gradient of each leaf is added to its `grad`. `told`: node hooks were already notified.
     """
     if graph.node_hooks is not None and not told:
-        return late.tell_backward(partial(run, roots, seeds, create_graph, retain_graph, capture, True))
+        return tell_backward(partial(run, roots, seeds, create_graph, retain_graph, capture, True))
     places, order = count_uses(roots)
-    ready = []
-    wanted = None if capture is None else upstream(order, capture)
-    for root, seed in zip(roots, seeds):
-        place, g = places[root], seed if create_graph else seed.array
-        if place[GRADIENT] is not None:                    # a root given twice
-            place[GRADIENT] = place[GRADIENT] + g
-            continue
-        place[GRADIENT] = g
-        if not place[LEFT]:
-            ready.append(place)
+    ready = seeded(roots, seeds, places, create_graph)
+    wanted = places if capture is None else upstream(order, capture)
+    add = add_tensor if create_graph else add_array
     while ready:
         place = ready.pop()
         node, _, g, is_owned = place
         place[GRADIENT] = None
-        if node.hooks is not None and g is not None and (wanted is None or node in wanted or node in capture):
-            g = late.before_node(node, g, create_graph)
-        if capture is not None and node in capture:
-            capture[node] = g
+        if capture is not None or node.hooks is not None:
+            g = arrived(node, g, create_graph, wanted, capture)
         parents = node.parents
         if not parents:                                    # a leaf tensor
             if capture is None and g is not None and node.needs_grad:
                 accumulate(node, g, create_graph, is_owned and node.hooks is None)
             continue
-        pulled = None
-        if g is not None and (wanted is None or node in wanted):
-            if graph.node_hooks is None:
+        pulled, runs = None, node in wanted
+        if g is not None and runs:
+            if graph.node_hooks is None and node.hooks is None:
                 pulled = node.pull(g, create_graph)
             else:
-                pulled = late.run_with_hooks(node, g, create_graph)
-            if node.hooks is not None and node.hooks.post:
-                pulled = late.after_node(node, pulled, g, create_graph)
+                pulled = pull_with_hooks(node, g, create_graph)
         for i, parent in enumerate(parents):
             if parent is not None:
                 place = places[parent]
                 if pulled is not None and pulled[i] is not None:
-                    send(node, i, place, pulled, create_graph)
+                    add(node, i, place, pulled)
                 left = place[LEFT] = place[LEFT] - 1
                 if not left:
                     ready.append(place)
-        if not retain_graph and (wanted is None or node in wanted):
+        if runs and not retain_graph:
             node.release()
-
-
-def send(node, i, place, pulled, create_graph):
-    """Add the `i`-th of the gradients `pulled` from `node` to what has arrived at its parent, at `place`."""
-    parent, left, held, is_owned = place
-    gp = pulled[i]
-    if node.__class__ is OutputNode:                        # one output of an op with several
-        if held is None:
-            held = place[GRADIENT] = [None] * len(parent.shape)
-        held[node.op] = gp if held[node.op] is None else held[node.op] + gp
-        return
-    backend = node.backend
-    if gp.__class__ is not backend.ndarray and gp.__class__ is not parent.backend.ndarray:
-        if hasattr(gp, "sent_to"):                         # a sparse one
-            gp = gp.sent_to(parent)
-        elif not create_graph:                             # a NumPy scalar, from arithmetic on 0-d arrays
-            gp = backend.asarray(gp)
-    is_leaf = not parent.parents
-    shape = parent.array.shape if is_leaf else parent.shape
-    alone = references(pulled[i]) == ALONE
-    if gp.shape != shape:                                  # undo broadcasting
-        try:
-            gp = (node.op.recorded if create_graph else backend).sum_to(gp, shape=tuple(shape))
-        except ValueError:                                 # ``x.data = ...`` of another size, between the passes
-            raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {i} - got "
-                               f"{list(gp.shape)} but expected shape compatible with {list(shape)}") from None
-        alone = True
-    if held is None:
-        place[GRADIENT] = gp
-        if alone and (is_leaf or left > 1) and not create_graph and getattr(gp, "base", gp) is None:
-            place[OWNED] = True                            # it will be kept, or added to
-    elif create_graph:
-        place[GRADIENT] = held + gp
-    elif is_owned and held.dtype == gp.dtype:
-        place[GRADIENT] += gp
-    else:
-        total = held + gp                                  # of 0-d arrays it is a NumPy scalar
-        place[GRADIENT] = total if total.__class__ in (held.__class__, gp.__class__) else parent.backend.asarray(total)
-        place[OWNED] = True
-
-
-# An array that a formula has just made, that is no view, and that nobody else refers to (not the graph, not another
-# gradient of the same formula, not a view) may be written to. NumPy finds temporaries to reuse in the same way. Without
-# counts of references nothing is taken to be alone.
-references = getattr(sys, "getrefcount", lambda x: 0)
-
-
-def count_alone():
-    """The number that `references` gives in `send` for an object that only the list there refers to."""
-    pulled = [object()]
-    gp = pulled[0]                                         # noqa: F841  as in `send`
-    return references(pulled[0]) or -1
-
-
-ALONE = count_alone()
 
 
 # A place is what a pass knows of a node: the node, how many gradients are still to come, what has arrived, and whether
@@ -161,6 +97,113 @@ def upstream(order, capture):
     return wanted
 
 
+def seeded(roots, seeds, places, create_graph):
+    """The places of the roots that can run at once, once the `seeds` have arrived at all of them."""
+    ready = []
+    for root, seed in zip(roots, seeds):
+        place, g = places[root], seed if create_graph else seed.array
+        if place[GRADIENT] is not None:                    # a root given twice
+            place[GRADIENT] = place[GRADIENT] + g
+            continue
+        place[GRADIENT] = g
+        if not place[LEFT]:
+            ready.append(place)
+    return ready
+
+
+# ---- one step ----------------------------------------------------------------------------------------------
+def arrived(node, g, create_graph, wanted, capture):
+    """The gradient of a node once all of it is in: its hooks run, and it is captured if that is asked for."""
+    captured = capture is not None and node in capture
+    if node.hooks is not None and g is not None and (capture is None or captured or node in wanted):
+        g = before_node(node, g, create_graph)
+    if captured:
+        capture[node] = g
+    return g
+
+
+def pull_with_hooks(node, g, create_graph):
+    """``node.pull(g, create_graph)`` with all node hooks around it, and those of this node after it."""
+    pull = node.pull if graph.node_hooks is None else partial(run_with_hooks, node)
+    pulled = pull(g, create_graph)
+    if node.hooks is not None and node.hooks.post:
+        pulled = after_node(node, pulled, g, create_graph)
+    return pulled
+
+
+# ---- adding up ---------------------------------------------------------------------------------------------
+def add_array(node, i, place, pulled):
+    """Add the `i`-th of the gradients `pulled` from `node`, an array, to what has arrived at its parent, at `place`."""
+    if node.__class__ is OutputNode:
+        return add_output(node, place, pulled[i])
+    gp = pulled[i]
+    parent, left, held, is_owned = place
+    if gp.__class__ is not node.backend.ndarray and gp.__class__ is not parent.backend.ndarray:
+        gp = gp.sent_to(parent) if hasattr(gp, "sent_to") else node.backend.asarray(gp)     # sparse, or 0-d
+    is_leaf = not parent.parents
+    shape = parent.array.shape if is_leaf else parent.shape
+    alone = references(pulled[i]) == ALONE
+    if gp.shape != shape:
+        gp, alone = summed(node.backend, node, i, gp, shape), True
+    if held is None:
+        place[GRADIENT] = gp
+        if alone and (is_leaf or left > 1) and getattr(gp, "base", gp) is None:
+            place[OWNED] = True                            # it will be kept, or added to
+    elif is_owned and held.dtype == gp.dtype:
+        place[GRADIENT] += gp
+    else:
+        total = held + gp                                  # of 0-d arrays it is a NumPy scalar
+        is_array = total.__class__ is held.__class__ or total.__class__ is gp.__class__
+        place[GRADIENT], place[OWNED] = total if is_array else parent.backend.asarray(total), True
+
+
+def add_tensor(node, i, place, pulled):
+    """The same for a tensor, of a pass that is itself recorded."""
+    parent, _, held, _ = place
+    gp = pulled[i]
+    if node.__class__ is OutputNode:
+        return add_output(node, place, gp)
+    if hasattr(gp, "sent_to"):                             # a sparse one
+        gp = gp.sent_to(parent)
+    shape = parent.shape if parent.parents else parent.array.shape
+    if gp.shape != shape:
+        gp = summed(node.op.recorded, node, i, gp, shape)
+    place[GRADIENT] = gp if held is None else held + gp
+
+
+def add_output(node, place, g):
+    """Add the gradient of one output of an op with several, whose node has a list of them."""
+    if place[GRADIENT] is None:
+        place[GRADIENT] = [None] * len(place[0].shape)
+    held = place[GRADIENT]
+    held[node.op] = g if held[node.op] is None else held[node.op] + g
+
+
+def summed(F, node, i, g, shape):
+    """A gradient in the shape that its parent has: broadcasting is undone."""
+    try:
+        return F.sum_to(g, shape=tuple(shape))
+    except ValueError:                                     # ``x.data = ...`` of another size, between the passes
+        raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {i} - got "
+                           f"{list(g.shape)} but expected shape compatible with {list(shape)}") from None
+
+
+# An array that a formula has just made, that is no view, and that nobody else refers to (not the graph, not another
+# gradient of the same formula, not a view) may be written to. NumPy finds temporaries to reuse in the same way. Without
+# counts of references nothing is taken to be alone.
+references = getattr(sys, "getrefcount", lambda x: 0)
+
+
+def count_alone():
+    """The number that `references` gives in `add_array` for an object that only the list there refers to."""
+    pulled = [object()]
+    gp = pulled[0]                                         # noqa: F841  as in `add_array`
+    return references(pulled[0]) or -1
+
+
+ALONE = count_alone()
+
+
 def accumulate(leaf, g, create_graph, is_owned):
     """Add a gradient to ``leaf.grad``: an array that nothing else holds, which lies in memory as the leaf does."""
     if leaf._grad is None:
@@ -168,11 +211,11 @@ def accumulate(leaf, g, create_graph, is_owned):
             leaf._grad = g
         else:
             own = is_owned and g.strides == leaf.array.strides
-            leaf._grad = registry.wrap(g if own else late.own_grad(g, leaf.array, is_owned), leaf.backend)
+            leaf._grad = wrap(g if own else own_grad(g, leaf.array, is_owned), leaf.backend)
     elif create_graph or leaf._grad.array.strides is None:             # a sparse one may become dense
-        leaf._grad = leaf._grad + (g if create_graph else registry.wrap(g, leaf.backend))
+        leaf._grad = leaf._grad + (g if create_graph else wrap(g, leaf.backend))
     else:
         leaf._grad.array += g
         graph.bump_version(leaf._grad, "backward()")
     if leaf.hooks is not None:
-        late.after_leaf(leaf, g, create_graph)
+        after_leaf(leaf, g, create_graph)

@@ -11,9 +11,8 @@ share one count, and a node can tell whether what it saved has changed since; ``
 import sys
 import weakref
 
-from . import registry
 from .arrays import counted
-from .registry import late
+from .registry import Hook, late
 
 version_counter = 0                  # the number of writes in place so far, anywhere
 versions: dict = {}          # id of an array that owns memory -> Version, for arrays that were written to
@@ -30,6 +29,7 @@ class Node:
     """
 
     __slots__ = ("op", "parents", "saved", "shape", "backend", "time", "hooks", "__weakref__")
+    is_function = False                                    # the call of a function that the user has written
 
     def name(self):
         """The name PyTorch gives this kind of node, such as ``MulBackward0``."""
@@ -38,14 +38,6 @@ class Node:
 
     def __repr__(self):
         return f"<{self.name()}>"
-
-    @property
-    def next_functions(self):
-        """PyTorch's view of the edges: ((node or AccumulateGrad or None, which of its outputs), ...)."""
-        return tuple((None, 0) if p is None else p.edge() for p in self.parents)
-
-    def edge(self):
-        return late.shown(self), 0
 
     def pull(self, g, create_graph):
         """Gradients for `parents`: Tensors if the pass is itself recorded, raw arrays otherwise."""
@@ -65,9 +57,7 @@ class Node:
 
     def as_tensors(self, values=None):
         """The saved arrays, or `values` in their place, as tensors, each standing where it stood in the graph."""
-        places = (*self.parents, self)
-        return tuple(rewrap(value, places[place] if place is not None else None, self.backend)
-                     for value, place in zip(self.saved if values is None else values, self.op.saved_places))
+        return self.op.recorded.placed_values(self, self.saved if values is None else values)
 
     def check_unwritten(self):
         for value in self.saved:
@@ -77,41 +67,13 @@ class Node:
                     if found is not None and found.time > self.time:
                         late.raise_written(self, x, found)
 
-    # -- hooks, as on PyTorch's nodes ------------------------------------------------------------------------
-    def register_hook(self, hook):
-        """Run ``hook(grad_inputs, grad_outputs)`` after this node; what it returns replaces `grad_inputs`."""
-        return late.hooks_of(self).add("post", hook)
 
-    def register_prehook(self, hook):
-        """Run ``hook(grad_outputs)`` before this node; what it returns replaces `grad_outputs`."""
-        return late.hooks_of(self).add("node_pre", hook)
-
-    @property
-    def metadata(self):
-        return late.hooks_of(self).metadata
-
-
-def rewrap(value, node, backend):
-    """A saved value for a recorded backward pass: arrays become tensors at their `node` in the graph."""
-    Tensor, wrap = registry.Tensor, registry.wrap
-    if isinstance(value, tuple) and node is not None:     # several inputs, or several outputs
-        nodes = node if type(node) is tuple else [OutputNode(node, i) for i in range(len(value))]
-        return tuple(rewrap(v, p, backend) for v, p in zip(value, nodes))
-    if not isinstance(value, backend.ndarray):
-        return value                                       # a number, an attribute, or not saved
-    if isinstance(node, Tensor) and node.array is value:
-        return node                                       # a leaf is its own node
-    return placed(wrap(value, backend.backend), node)
-
-
-def placed(tensor, node):
-    """`tensor`, which the graph knows nothing of, at the place of `node` or of a leaf; None: it stands nowhere."""
-    if isinstance(node, registry.Tensor):                 # another array than the leaf's: a node passes gradients on
-        leaf, node = node, Node()
-        node.op, node.parents, node.saved, node.shape = registry.OPS["clone"], (leaf,), (), leaf.array.shape
-        node.backend, node.time, node.hooks = leaf.backend, version_counter, None
-    tensor.node, tensor.needs_grad = node, node is not None
-    return tensor
+def made_node(op, parents, saved, shape, backend, kind=Node):
+    """A node that no generated call has made; `kind` is its class."""
+    node = kind()
+    node.op, node.parents, node.saved, node.shape = op, parents, saved, shape
+    node.backend, node.time, node.hooks = backend, version_counter, None
+    return node
 
 
 def set_node_hooks(hooks):
@@ -120,10 +82,22 @@ def set_node_hooks(hooks):
     node_hooks = tuple(hooks) or None
 
 
+def record(node, result):
+    """Put a new node behind its one `result`, and tell all node hooks."""
+    result.node, result.needs_grad = node, True
+    if node_hooks is not None:
+        tell_recorded(node, result)
+
+
 def tell_recorded(node, result):
     """Tell all node hooks of a new node."""
     for hook in node_hooks or ():
         hook.recorded(node, result)
+
+
+@Hook
+def note_inference(tensor):
+    """Note that a tensor was made in inference mode, in `inference`. Filled by `autograd.inference`."""
 
 
 # ------------------------------------------------------------------ several outputs
@@ -166,11 +140,6 @@ class OutputNode(Node):
 
     def name(self):
         return self.parents[0].name()
-
-    def edge(self):
-        return late.shown(self.parents[0]), self.op
-
-    next_functions = property(lambda self: self.parents[0].next_functions)
 
     def pull(self, g, create_graph):
         return (g,)

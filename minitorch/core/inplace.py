@@ -8,14 +8,22 @@ old base with this part replaced" (`as_strided_scatter`), and all views of the b
 import numpy as np
 
 from . import dtypes, graph
-from .arrays import fits_into, owner, pointer
+from .arrays import fits_into
 from .grad_mode import grad_mode, open_levels
-from .graph import Node, bump_version
-from .registry import OPS, late
+from .graph import bump_version
+from .hooks import hooks_of
+from .memory import consistent, require_apart
+from .registry import Hook, late
 from .template import WHOLE
 from .tensor import wrap
+from .views import check_view, node_of_view, views_to_remake
 
 __all__ = ["inplace", "overwrite"]
+
+
+@Hook
+def write_tangents(target, result):
+    """Forward mode, after a write of `result` into `target`: its tangents. Filled by `autograd.tangents`."""
 
 
 def inplace(name, call, op=None, repeated=False):
@@ -33,7 +41,7 @@ def inplace(name, call, op=None, repeated=False):
                 getattr(self.backend, name)(self.array, *[getattr(x, "array", x) for x in args], out=self.array)
                 bump_version(self, writer)
                 return self
-            late.require_apart(self.array, *args, *kwargs.values())
+            require_apart(self.array, *args, *kwargs.values())
             return overwrite(self, call(before(self, op, args), *args, **kwargs), writer, repeated)
         except AttributeError as error:
             raise late.explain_call(error, call, (self, *args), kwargs, writer) from None
@@ -71,7 +79,7 @@ def is_plain(target, args, kinds):
         elif array.shape != target.array.shape and not fits_into(array.shape, target.array.shape):
             return False
         elif array.base is not None or target.array.base is not None:
-            late.require_apart(target.array, x)
+            require_apart(target.array, x)
     return target._base is None or not (grad_mode.enabled and target._base.needs_grad)
 
 
@@ -83,13 +91,13 @@ def overwrite(target, result, writer, repeated=False):
         raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape "
                            f"{list(result.array.shape)}: {writer}() cannot change the shape of its tensor")
     if not target.array.flags.forc:
-        result = late.consistent(target.array, result, repeated)
+        result = consistent(target.array, result, repeated)
     if result.array.dtype != target.array.dtype and result.needs_grad:
         result = result.to(target.dtype)
     target.backend.xp.copyto(target.array, result.array, casting="unsafe")
     bump_version(target, writer)
     if open_levels and grad_mode.levels:
-        late.write_tangents(target, result)
+        write_tangents(target, result)
     if result.needs_grad and grad_mode.enabled and target.array.dtype.kind not in "biu":
         adopt(target, result)
     return target
@@ -109,7 +117,7 @@ def check_is_no_leaf(target, writer, result=None):
     if base is not None and base.node is None and (base.needs_grad or target.needs_grad):
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if base is not None and base.needs_grad:
-        late.check_view(target, writer)
+        check_view(target, writer)
     if base is not None and base.backend is not target.backend and (target if result is None else result).needs_grad:
         raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in place; clone() it first")
 
@@ -124,38 +132,20 @@ def check_can_hold(target, result, writer):
 def adopt(target, result):
     """Give `target` the node of `result`; give its base and the other views nodes behind it."""
     base = target if target._base is None else target._base
-    views = late.views_to_remake(base) if base._views else ()
+    views = views_to_remake(base) if base._views else ()
     if base is target:
         put(base, result.node)
     else:
-        put(base, make_node("as_strided_scatter", (base.node or (base if base.needs_grad else None), result.node), base,
-                            base, target.array))
+        before = base.node or (base if base.needs_grad else None)
+        put(base, node_of_view("as_strided_scatter", (before, result.node), base, base, target.array))
     for view in views:
-        put(view, make_node("as_strided", (base.node,), view, base, view.array))
+        put(view, node_of_view("as_strided", (base.node,), view, base, view.array))
 
 
 def put(tensor, node):
     """Give a tensor another node. `retain_grad` follows it."""
     hooks = tensor.node.hooks if tensor.node is not None else None
     if hooks is not None and hooks.retain:
-        late.hooks_of(node).retain += [ref for ref in hooks.retain if ref() is tensor]
+        hooks_of(node).retain += [ref for ref in hooks.retain if ref() is tensor]
         hooks.retain = [ref for ref in hooks.retain if ref() is not tensor]
     tensor.node, tensor.needs_grad = node, True
-
-
-def geometry(array):
-    """Size, stride and offset in elements, relative to the memory that owns them."""
-    return (array.shape, tuple(s // array.itemsize for s in array.strides),
-            (pointer(array) - pointer(owner(array))) // array.itemsize)
-
-
-def make_node(name, parents, tensor, base, piece):
-    """A node that no call has made: an `as_strided` or its opposite, from where the array `piece` of `base` lies."""
-    if piece.dtype.kind != base.array.dtype.kind:          # parts of complex numbers
-        return late.node_of_parts(name, parents, tensor, base, piece)
-    values = dict(zip(("size", "stride", "storage_offset"), geometry(piece)), layout=geometry(base.array))
-    node = Node()
-    node.op, node.parents, node.shape = OPS[name], parents, tensor.array.shape
-    node.saved = tuple(values[field] for field in OPS[name].saved_fields)
-    node.backend, node.time, node.hooks = base.backend, graph.version_counter, None
-    return node

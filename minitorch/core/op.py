@@ -1,4 +1,4 @@
-"""Op definitions, and the call that is generated from each.
+"""Op definitions. The call that is generated from each: `core/generate.py`.
 
 A definition holds every fact about an op: its reference on raw arrays, a derivative formula (VJP) for each input, its
 documentation, its domain, and facts for `autocast`, `compile`, `nn.summary` and others (`Op` lists the columns).
@@ -19,31 +19,15 @@ parity tests, reference pages. `minitorch/ops/define.py` has the decorators by w
   backward op, whose own formulas know how they depend on the inputs.
 """
 
-import inspect
-import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import FunctionType, MethodType
+from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
+from .recording import recorded
+from .registry import OPS
 
-from . import graph
-from .grad_mode import grad_mode
-from .graph import MultiOutputNode, Node, OutputNode
-from .registry import NAMES, OPS, late
-from .template import takes_out, write_call, write_pull
-
-__all__ = ["Number", "Op", "Other", "recorded"]
-
-# The types of Python numbers that a `Number` input takes in the fast call.
-NUMBERS = frozenset({int, float})
-f32, f64, i32, i64 = map(np.dtype, ("float32", "float64", "int32", "int64"))
-
-
-class recorded:
-    """The ops on tensors, as a namespace: what F is while a backward pass is recorded."""
-
+__all__ = ["Input", "Number", "Op", "Other"]
 
 if TYPE_CHECKING:          # to a type checker: arrays, of whatever library the backend has, or numbers
     Number: TypeAlias = Any
@@ -226,73 +210,3 @@ def parameters_of(function):
 
 def camel_case(name):
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
-
-
-# ------------------------------------------------------------------ generating the call
-def compile_call(op):
-    """Write the function that users call, as `dataclasses` writes an ``__init__``.
-
-    Written out, not looped over ``*inputs``, for a real signature and half the cost; ``print(op.source)`` shows
-    it. Two are made from one template: the one users call, for float32 and float64 on one device, and ``op.bare``,
-    for which `minitorch/core/call.py` prepares everything else. Each is compiled when it is first called.
-    """
-    vjps = {f"vjp_{x}": r for x, r in op.vjps.items()}
-    op.pull = deferred("pull", f"<minitorch gradient of {op.name}>", lambda: write_pull(op),
-                        vjps | {"op": op, "joint": op.joint, "together": op.together})
-    op.bare = deferred(op.name, f"<minitorch op {op.name}, any dtype>", lambda: write_call(op, bare=True),
-                        {"op": op})
-    call = op.call = deferred(op.name, f"<minitorch op {op.name}>", lambda: write_call(op, bare=False), {"op": op})
-    call.__doc__, call.op = op.__doc__, op
-    call.__signature__ = public_signature(op)
-    is_variadic = op.inputs[0].kind == "variadic"         # formulas spell the call as on raw arrays: F.cat(*pieces)
-    setattr(recorded, op.name, staticmethod((lambda *t, **attrs: call(t, **attrs)) if is_variadic else call))
-    return call
-
-
-def public_signature(op):
-    P = inspect.Parameter
-    parameters = [P(x.name, P.POSITIONAL_OR_KEYWORD, default=None if x.optional else P.empty) for x in op.inputs]
-    parameters += [P(k, P.POSITIONAL_OR_KEYWORD, default=d) for k, d in op.attrs]
-    if takes_out(op):
-        parameters.append(P("out", P.KEYWORD_ONLY, default=None))
-    return inspect.Signature(parameters, __validate_parameters__=False)
-
-
-def stub(*args, **kwargs):
-    return load()(*args, **kwargs)                         # noqa: F821  (see `deferred`)
-
-
-def deferred(name, filename, write, scope):
-    """A function whose source is written and compiled when it is first called.
-
-    Importing the package would otherwise take most of its time compiling ops that the program never calls. The
-    function stays the same object: its code is exchanged, so whoever holds it sees the change.
-    """
-    namespace = {"__name__": "minitorch.generated"}
-    function = FunctionType(stub.__code__, namespace, name)
-    function.__qualname__ = name                           # pickle finds functions by it
-
-    def load():
-        source = write()
-        namespace.update(NAMES, **scope)
-        exec(compile(source, filename, "exec"), namespace, own := {})
-        made = own[name]                                   # of this thread: two may call at once
-        linecache.cache[filename] = (len(source), None, [line + "\n" for line in source.splitlines()], filename)
-        target = namespace.get("target", function)         # which `autograd.dispatch` may have replaced
-        target.__defaults__, target.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
-        target.__code__ = made.__code__
-        return target
-
-    namespace["load"] = load
-    return function
-
-
-# The names that generated code may use. `graph` is the module, because its version counter moves.
-NAMES.update(graph=graph, grad_mode=grad_mode, Node=Node, MultiOutputNode=MultiOutputNode, OutputNode=OutputNode,
-             NUMBERS=NUMBERS, f32=f32, f64=f64, i32=i32, i64=i64, new=object.__new__, recorded=recorded,
-             late=late, asarray=np.asarray, required=inspect.Parameter.empty)
-
-
-def finish(**names):
-    """Give generated code what is defined only after this module."""
-    NAMES.update(names)

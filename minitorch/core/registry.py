@@ -9,17 +9,10 @@ can find it, without knowing each other. There are three ways up, and no others:
 """
 
 from importlib import import_module
-from typing import Any
 
 OPS: dict = {}             # name -> Op: every op definition; filled by `op.Op`
 FUNCTIONS: dict = {}       # (namespace, public name) -> Public: every public function; filled by `op.publish`
 METHODS: dict = {}         # name -> function: methods with a signature of their own; filled by `op.method`
-NAMES: dict = {}           # the names that generated calls may use; filled by `op` and `call`, read by `op.deferred`
-
-Tensor: Any = None         # both filled by `tensor`, which imports the graph and the engine
-wrap: Any = None
-write_out: Any = None      # how ``out=`` is served; filled by `ops.out`
-PROMOTIONS: dict = {}      # word -> how inputs are brought to one dtype; filled by `ops.promotion`
 
 
 def find(place):

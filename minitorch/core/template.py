@@ -74,7 +74,7 @@ def unpack(op, bare):
             lines += [f"elif {ours} is required:",
                       f"    raise TypeError('{op.name}() missing 1 required positional argument: \"{ours}\"')"]
     given = f"op, ({arguments(op)}), {attributes(op)}, {'out' if takes_out(op) else 'None'}"
-    lines += [f"if {x}.__class__ in SCALARS: {f'return late.older({given})' if op.older else f'{x} = {x}.item()'}"
+    lines += [f"if {x}.__class__ in SCALARS: {f'return older({given})' if op.older else f'{x} = {x}.item()'}"
               for x in op.scalars if not bare]
     if op.autocast and not bare:
         lines += ["if autocast.enabled:", f"    return autocast_call({given})"]
@@ -322,11 +322,11 @@ def write_pull(op):
                  if op.vjps[x] else "None" for i, x in enumerate(names)]
         if op.restores:
             x, kept = op.restores[0] + "_", ", ".join(k + "_" for k in op.keeps)
-            lines += [f"if F is recorded and {x} is None:", f"    {x} = late.restored(op, p0, {kept})"]
+            lines += [f"if F is recorded and {x} is None:", f"    {x} = restored(op, p0, {kept})"]
         lines += returned(op, f"({''.join(p + ', ' for p in pulls)})")
     return "\n".join(["def pull(F, g, saved, parents):", *indent(lines)])
 
 
 def returned(op, gradients):
     return [f"return {gradients}" if not op.flat else
-            f"return {gradients} if F is not recorded else late.tied(op, parents, {gradients})"]
+            f"return {gradients} if F is not recorded else tied(op, parents, {gradients})"]

@@ -11,15 +11,16 @@ import weakref
 
 import numpy as np
 
-from . import dtypes, graph, registry
+from . import dtypes, graph
 from .arrays import owner
-from .device import get
+from .attributes import Kept, OwnAttributes
+from .device import host
 from .errors import checked_dim
 from .grad_mode import grad_mode
 from .registry import guests, late
 from .storage import TensorLayout
 
-__all__ = ["Tensor", "Size", "wrap"]
+__all__ = ["Tensor", "Size", "from_numpy", "mark_view", "wrap"]
 
 
 class Size(tuple):
@@ -63,13 +64,6 @@ class Size(tuple):
 new_size = tuple.__new__                                   # without the checks: NumPy's shapes are good
 
 
-class Kept:
-    """Keeps the attributes of tensors, whose own ``__dict__`` shows those that users have set, as PyTorch's does."""
-
-
-kept = Kept.__dict__["__dict__"]                           # ``kept.__get__(tensor)``: all attributes
-
-
 class Tensor(Kept):
     """An n-dimensional array of one dtype that can be differentiated. Made by `minitorch.tensor` and the like.
 
@@ -82,24 +76,8 @@ class Tensor(Kept):
     parents = ()                                           # in the graph, a tensor is a leaf
     __array_priority__ = 1000                              # ndarray + tensor is ours to answer
 
-    def __new__(cls, *data, device=None, requires_grad=False):
-        self, backend, dtype = object.__new__(cls), get(device), dtypes.get_default_dtype().np
-        if len(data) == 1 and isinstance(data[0], Tensor):
-            self.array, backend = data[0].array, data[0].backend
-        elif len(data) == 1 and isinstance(data[0], Size):
-            self.array = backend.xp.empty(data[0], dtype)
-        elif len(data) == 1 and hasattr(data[0], "__len__"):
-            self.array = backend.from_host(np.array(late.plain(data[0]), dtype))
-        elif all(isinstance(n, int) for n in data):
-            self.array = backend.xp.empty(data or (0,), dtype)
-        else:
-            raise TypeError(f"new(): data must be a sequence or sizes must be ints (got {type(data[0]).__name__}); "
-                            f"minitorch.tensor({data[0]!r}) makes a tensor of one number")
-        self.backend = backend
-        return self.requires_grad_() if requires_grad else self
-
     def __init__(self, *args, **kwargs):
-        pass                                               # `__new__` has done it; a subclass may take other arguments
+        pass                                               # `host.data.new` has done it; a subclass may take others
 
     def __hash__(self):
         return id(self)
@@ -112,7 +90,7 @@ class Tensor(Kept):
 
     dtype = property(lambda self: dtypes.from_np(self.array.dtype), doc="The type of the elements.")
     device = property(lambda self: self.backend.device, doc="Where the memory is.")
-    __dict__ = property(lambda self: late.own_attributes(self), doc="The attributes that users have set.")
+    __dict__ = property(lambda self: OwnAttributes(self), doc="The attributes that users have set.")
     ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
     itemsize = property(lambda self: self.array.itemsize, doc="The size of one element in bytes.")
     nbytes = property(lambda self: self.array.nbytes, doc="The size of all elements in bytes.")
@@ -231,21 +209,12 @@ class Tensor(Kept):
     @grad.setter
     def grad(self, g):
         if g is not None:
-            late.check_grad(self, g)
+            check_grad(self, g)
         self._grad = g
 
     @grad.deleter
     def grad(self):
         self._grad = None
-
-    @property
-    def grad_fn(self):
-        """The node of the call that made this tensor; None for a leaf."""
-        return None if self.node is None else late.shown(self.node)
-
-    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
-        late.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def detach(self):
         """The same memory without the graph: a new tensor that does not require grad."""
@@ -258,26 +227,9 @@ class Tensor(Kept):
         self.node, self.needs_grad, self.hooks = None, False, None
         return self
 
-    @property
-    def data(self):
-        """The same memory without the graph; a backward pass does not notice what is written through it."""
-        return late.aside(self)
-
-    @data.setter
-    def data(self, other):
-        if not isinstance(other, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
-        if self.needs_grad and other.array.dtype.kind not in "fcV":
-            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        self.array, self.backend = late.beside(other.array), other.backend
-
     def graph(self, model=None, params=None):
         """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
         return guests.draw_graph(self, model, params)
-
-    def edge(self):
-        """What `next_functions` shows of a leaf."""
-        return late.accumulate_grad(self), 0
 
     # -- text ----------------------------------------------------------------------------------------------
     def __repr__(self, *, tensor_contents=None):
@@ -288,10 +240,24 @@ class Tensor(Kept):
 
     # -- copies --------------------------------------------------------------------------------------------
     def __deepcopy__(self, memo):
-        return late.deepcopy_tensor(self, memo)
+        return guests.deepcopy_tensor(self, memo)
 
     def __reduce_ex__(self, protocol):
-        return late.reduce_tensor(self)
+        return guests.reduce_tensor(self)
+
+
+def check_grad(x, g):
+    """Errors for what cannot be the `grad` of the tensor `x`."""
+    if not isinstance(g, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
+    if g is x:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if g.array.shape != x.array.shape:
+        raise RuntimeError(f"attempting to assign a gradient of size '{list(g.array.shape)}' to a tensor of size "
+                           f"'{list(x.array.shape)}'. Please ensure that the gradient and the tensor are the same size")
+    if g.array.dtype != x.array.dtype or g.backend is not x.backend:
+        raise RuntimeError(f"attempting to assign a gradient of type {g.dtype} on {g.device} to a tensor of type "
+                           f"{x.dtype} on {x.device}: convert it, as in g.to(x)")
 
 
 def wrap(array, backend, new=object.__new__):
@@ -305,7 +271,19 @@ def wrap(array, backend, new=object.__new__):
     return out
 
 
-registry.Tensor, registry.wrap = Tensor, wrap              # for the graph and the engine, which tensors import
+def from_numpy(ndarray):
+    """A tensor over the memory of a NumPy array; errors for arrays that tensors cannot look at."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if not ndarray.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order: convert it first, as "
+                         "in array.astype(array.dtype.newbyteorder('='))")
+    dtypes.from_np(ndarray.dtype)
+    if any([s < 0 for s in ndarray.strides]):
+        raise ValueError("At least one of the strides in the given numpy array is negative, and tensors with negative "
+                         "strides are not currently supported. (You can probably work around this by making a copy of "
+                         "your array with array.copy().)")
+    return wrap(ndarray if type(ndarray) is np.ndarray else np.asarray(ndarray), host())
 
 
 def mark_view(view, source, ref=weakref.ref):

@@ -62,7 +62,6 @@ class Tensor:
     _views: Any
     needs_grad: _bool
     parents: Any
-    def __new__(self, *data: Any, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor: ...
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     @property
     def shape(self) -> Size:
@@ -150,40 +149,22 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None: ...
     @grad.deleter
     def grad(self) -> None: ...
-    @property
-    def grad_fn(self) -> Any:
-        """The node of the call that made this tensor; None for a leaf."""
-    def backward(self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool = False, inputs: Any = None) -> None:
-        """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
     def detach(self) -> Tensor:
         """The same memory without the graph: a new tensor that does not require grad."""
     def detach_(self) -> Tensor:
         """Forget the call that made this tensor; it becomes a leaf that does not require grad."""
+    def graph(self, model: Any = None, params: Any = None) -> Any:
+        """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
+    def __repr__(self, *, tensor_contents: Any = None) -> _str: ...
+    def _repr_html_(self) -> Any: ...
+    def __deepcopy__(self, memo: Any) -> Any: ...
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any: ...
     @property
     def data(self) -> Tensor:
         """The same memory without the graph; a backward pass does not notice what is written through it."""
     @data.setter
     def data(self, value: Tensor) -> None: ...
-    def graph(self, model: Any = None, params: Any = None) -> Any:
-        """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
-    def edge(self) -> Any:
-        """What `next_functions` shows of a leaf."""
-    def __repr__(self, *, tensor_contents: Any = None) -> _str: ...
-    def _repr_html_(self) -> Any: ...
-    def __deepcopy__(self, memo: Any) -> Any: ...
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any: ...
-    def retain_grad(self) -> None:
-        """Keep the gradient of this computed tensor in `grad` too."""
-    def register_hook(self, hook: Callable[..., Any]) -> Any:
-        """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
-    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Any:
-        """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
-    @property
-    def output_nr(self) -> _int:
-        """Which of the outputs of its graph node the tensor is."""
-    @property
-    def retains_grad(self) -> _bool:
-        """Whether `retain_grad` was called on this computed tensor."""
+    def __new__(self, *data: Any, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor: ...
     @property
     def is_meta(self) -> Tensor:
         """Whether it has a shape, but no memory."""
@@ -209,6 +190,23 @@ class Tensor:
         """The imaginary parts of a complex tensor, as a view."""
     @imag.setter
     def imag(self, value: Tensor) -> None: ...
+    def retain_grad(self) -> None:
+        """Keep the gradient of this computed tensor in `grad` too."""
+    @property
+    def retains_grad(self) -> _bool:
+        """Whether `retain_grad` was called on this computed tensor."""
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
+        """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
+    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Any:
+        """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
+    @property
+    def output_nr(self) -> _int:
+        """Which of the outputs of its graph node the tensor is."""
+    @property
+    def grad_fn(self) -> Any:
+        """The node of the call that made this tensor; None for a leaf."""
+    def backward(self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool = False, inputs: Any = None) -> None:
+        """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
     def transpose(self, dim0: _Int, dim1: _Int) -> Tensor:
         """A view with two dimensions swapped."""
     def swapdims(self, dim0: _Int, dim1: _Int) -> Tensor:

@@ -6,7 +6,6 @@ from functools import update_wrapper
 from .. import Tensor, arange, broadcast_tensors, empty, enable_grad, finfo, get_default_dtype, randn, softmax, tensor
 from ..backends.batched.array import physical
 from ..core.grad_mode import grad_mode
-from ..core.registry import late
 from ..nn.functional import pad
 
 euler_constant = 0.57721566490153286060
@@ -92,7 +91,7 @@ def _standard_normal(shape, dtype, device):
 def drawn(like, shape, fill):
     """A tensor of `shape`, of the dtype and device of `like`, that the function `fill` overwrites with numbers."""
     made = empty(shape, dtype=like.dtype, device=like.device)
-    return fill(late.room(made) if grad_mode.batches else made)
+    return fill(grad_mode.batches[-1].room(made) if grad_mode.batches else made)
 
 
 # ---- probabilities -----------------------------------------------------------------------------------------

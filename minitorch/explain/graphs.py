@@ -2,8 +2,6 @@
 
 import weakref
 
-from ..core.tensor import Tensor
-
 # In anomaly mode: node -> (file, line) of the call that it stands for, and of the backward pass that went through it.
 lines: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 freed: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -37,17 +35,3 @@ def noted(places, node, before, after=""):
 def ask_for_lines(node):
     return "" if node in lines else (" To see the line of the forward call too, run it inside `with "
                                      "torch.autograd.detect_anomaly():`.")
-
-
-def check_grad(x, g):
-    """Errors for what cannot be the `grad` of the tensor `x`."""
-    if not isinstance(g, Tensor):
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
-    if g is x:
-        raise RuntimeError("can't assign Variable as its own grad")
-    if g.array.shape != x.array.shape:
-        raise RuntimeError(f"attempting to assign a gradient of size '{list(g.array.shape)}' to a tensor of size "
-                           f"'{list(x.array.shape)}'. Please ensure that the gradient and the tensor are the same size")
-    if g.array.dtype != x.array.dtype or g.backend is not x.backend:
-        raise RuntimeError(f"attempting to assign a gradient of type {g.dtype} on {g.device} to a tensor of type "
-                           f"{x.dtype} on {x.device}: convert it, as in g.to(x)")

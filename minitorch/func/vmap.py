@@ -6,6 +6,7 @@ Tensors inside hide a dimension: their arrays are those of `minitorch/backends/b
 import functools
 
 from .. import Tensor, cat
+from ..backends.batched import draws as _draws  # noqa: F401  methods of `BatchedBackend`
 from ..backends.batched import kernels as _rules  # noqa: F401  which need the definitions
 from ..backends.batched.backend import BatchedBackend
 from ..backends.batched.crossing import hide, running, show

@@ -10,14 +10,14 @@ import os
 
 import numpy as np
 
-from ..core import dtypes
+from ..core import dtypes, ranges
 from ..core.arrays import pointer
-from ..core.device import host
+from ..core.device import get, host
 from ..core.dtypes import as_np, get_default_dtype
-from ..core.tensor import Tensor, wrap
-from . import ranges
+from ..core.registry import extends
+from ..core.tensor import Size, Tensor, wrap
 
-__all__ = ["array_of", "as_number", "from_buffer", "from_dlpack", "from_numpy", "is_array", "is_capsule",
+__all__ = ["array_of", "as_number", "from_buffer", "from_dlpack", "is_array", "is_capsule",
            "is_same_start", "shares_memory"]
 
 
@@ -94,6 +94,25 @@ def plain(data):
     return list(data) if is_sequence else data
 
 
+@extends(Tensor, "__new__")
+@staticmethod
+def new(cls, *data, device=None, requires_grad=False):
+    self, backend, dtype = object.__new__(cls), get(device), get_default_dtype().np
+    if len(data) == 1 and isinstance(data[0], Tensor):
+        self.array, backend = data[0].array, data[0].backend
+    elif len(data) == 1 and isinstance(data[0], Size):
+        self.array = backend.xp.empty(data[0], dtype)
+    elif len(data) == 1 and hasattr(data[0], "__len__"):
+        self.array = backend.from_host(np.array(plain(data[0]), dtype))
+    elif all(isinstance(n, int) for n in data):
+        self.array = backend.xp.empty(data or (0,), dtype)
+    else:
+        raise TypeError(f"new(): data must be a sequence or sizes must be ints (got {type(data[0]).__name__}); "
+                        f"minitorch.tensor({data[0]!r}) makes a tensor of one number")
+    self.backend = backend
+    return self.requires_grad_() if requires_grad else self
+
+
 def number_of(tensor):
     if tensor.array.size != 1:
         raise ValueError(f"only one element tensors can be converted to Python scalars: one of shape "
@@ -151,11 +170,6 @@ def is_array(x):
     return isinstance(x, np.ndarray)
 
 
-def may_overlap(a, b):
-    """Whether two arrays lie in one stretch of memory; True also for arrays of a device, which NumPy cannot ask."""
-    return not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or np.may_share_memory(a, b)
-
-
 def is_same_start(a, b):
     """Whether two arrays of one dtype that may overlap begin at the same element.
 
@@ -169,21 +183,6 @@ def is_same_start(a, b):
 def shares_memory(tensor, data):
     """True if a tensor of the CPU and other data, a tensor or a NumPy array, have an element in common."""
     return isinstance(data, (Tensor, np.ndarray)) and np.shares_memory(tensor.array, getattr(data, "array", data))
-
-
-def from_numpy(ndarray):
-    """A tensor over the memory of a NumPy array; errors for arrays that tensors cannot look at."""
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    if not ndarray.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order: convert it first, as "
-                         "in array.astype(array.dtype.newbyteorder('='))")
-    dtypes.from_np(ndarray.dtype)
-    if builtins.any(s < 0 for s in ndarray.strides):
-        raise ValueError("At least one of the strides in the given numpy array is negative, and tensors with negative "
-                         "strides are not currently supported. (You can probably work around this by making a copy of "
-                         "your array with array.copy().)")
-    return wrap(ndarray if type(ndarray) is np.ndarray else np.asarray(ndarray), host())
 
 
 def from_buffer(buffer, dtype, count, offset):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..core.dtypes import EXTENDED, FLOATING, INTEGER, common_dtype, dtype, get_default_dtype
-from .ranges import limits
+from ..core.ranges import limits
 
 __all__ = ["finfo", "iinfo", "result_type"]
 

@@ -16,8 +16,8 @@ import numpy as np
 from .. import Tensor
 from ..core import registry
 from ..core.arrays import owner, pointer
+from ..core.attributes import kept
 from ..core.device import host
-from ..core.tensor import kept
 from ..serialization.tensors import Memory
 
 __all__ = ["is_shared", "share_memory"]

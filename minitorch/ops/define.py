@@ -15,9 +15,12 @@ import functools
 import inspect
 from dataclasses import MISSING, fields
 
-from ..core import registry
-from ..core.op import Input, Number, Op, Other, compile_call
-from ..core.registry import FUNCTIONS, METHODS, NAMES, late
+from ..core.call import cast_call
+from ..core.generate import compile_call
+from ..core.grad_mode import mixed_precision
+from ..core.op import Input, Number, Op, Other
+from ..core.out import write_out
+from ..core.registry import FUNCTIONS, METHODS, late
 from ..core.template import NUMPY_NAMES
 from .guarded import guarded, is_pending
 
@@ -105,9 +108,9 @@ def casting(function, autocast):
     """`function`, casting its inputs in mixed precision as the words `autocast` say, unless it is given ``out=``."""
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if NAMES["autocast"].enabled:
+        if mixed_precision.enabled:
             how = autocast if kwargs.get("out") is None else "off"
-            return NAMES["autocast_function"](function, how, args, kwargs)
+            return cast_call(function, how, args, kwargs)
         return function(*args, **kwargs)
     call.autocast = autocast
     return call
@@ -128,7 +131,7 @@ def with_out(function, exact=False, overlap=True):
         try:
             if out is None:
                 return function(*args, **kwargs)
-            return registry.write_out(function.__name__, function, args, kwargs, out, exact=exact, overlap=overlap)
+            return write_out(function.__name__, function, args, kwargs, out, exact=exact, overlap=overlap)
         except Exception as error:
             found = late.explain_call(error, function, args, kwargs)
             if found is error:

@@ -3,7 +3,7 @@
 import inspect
 from types import FunctionType
 
-from ..core.op import deferred
+from ..core.generate import deferred
 from ..core.template import write_call
 from .guarded import guarded, is_pending
 

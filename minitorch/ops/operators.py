@@ -1,9 +1,9 @@
 """Python's operators on tensors, each the call of an op; the ops are in `elementwise/` and `linalg/`."""
 
+from ..core.generate import NUMBERS, deferred
 from ..core.grad_mode import grad_mode
 from ..core.inplace import inplace
-from ..core.op import NUMBERS, deferred
-from ..core.op import recorded as R
+from ..core.recording import recorded as R
 from ..core.registry import OPS
 from ..core.template import write_call
 from ..core.tensor import Tensor

@@ -5,7 +5,7 @@ Speech, and Signal Processing 32 (1984): the inverse is the least-squares estima
 """
 
 from ..core.arrays import is_inexact
-from ..core.op import recorded as R
+from ..core.recording import recorded as R
 from ..explain.callers import warn
 from .creation.create import ones
 from .define import composite

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import cuda
-from ..autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..core import graph, layers
 from ..core.arrays import owner
+from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..optim import optimizer
 
 __all__ = ["Event", "Recording"]

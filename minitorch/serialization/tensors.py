@@ -16,10 +16,11 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.arrays import owner, pointer
+from ..core.attributes import attributes
 from ..core.device import get, host
 from ..core.registry import guests
 from ..core.storage import jagged
-from ..core.tensor import Tensor, kept, wrap
+from ..core.tensor import Tensor, wrap
 from ..ops.shapes.memory import TypedStorage, UntypedStorage
 
 __all__ = ["Memory", "Typed", "reduce_tensor", "deepcopy_tensor"]
@@ -137,46 +138,6 @@ def is_dense(array):
         (n - 1) * s for n, s in zip(array.shape, array.strides)))
 
 
-def attributes(tensor):
-    """Attributes that the user set on a tensor: ``weight.name = "w"``."""
-    return {key: value for key, value in kept.__get__(tensor).items()
-            if key not in ("array", "backend") and not hasattr(type(tensor), key)}
-
-
-class OwnAttributes(dict):
-    """``Tensor.__dict__``: the attributes that users have set; what is written here is set on the tensor."""
-
-    def __init__(self, tensor):
-        super().__init__(attributes(tensor))
-        self.all = kept.__get__(tensor)
-
-    def __setitem__(self, key, value):
-        super().__setitem__(key, value)
-        self.all[key] = value
-
-    def __delitem__(self, key):
-        super().__delitem__(key)
-        del self.all[key]
-
-    def pop(self, key, *default):
-        found = super().pop(key, *default)
-        self.all.pop(key, None)
-        return found
-
-    def setdefault(self, key, default=None):
-        if key not in self:
-            self[key] = default
-        return self[key]
-
-    def update(self, *args, **kwargs):
-        for key, value in dict(*args, **kwargs).items():
-            self[key] = value
-
-    def clear(self):
-        for key in list(self):
-            del self[key]
-
-
 def reduce_tensor(tensor):
     """``Tensor.__reduce_ex__``: a function and its arguments that make the tensor again, as PyTorch saves it.
 
@@ -277,8 +238,9 @@ def rebuild_nested(values, sizes, strides, offsets):
     places = zip(sizes.tolist(), strides.tolist(), offsets.tolist(), strict=False)
     memory = Memory.of(owner(values.array), values.backend)
     first = (pointer(values.array) - pointer(memory.memory)) // values.array.itemsize
-    return guests.nested_of_elements([wrap(array_view(memory, values.array.dtype, first + at, tuple(size), tuple(stride)),
-                             values.backend) for size, stride, at in places])
+    arrays = [array_view(memory, values.array.dtype, first + at, tuple(size), tuple(stride))
+              for size, stride, at in places]
+    return guests.nested_of_elements([wrap(array, values.backend) for array in arrays])
 
 
 def parameter_class():

@@ -8,8 +8,8 @@ import importlib
 import importlib.util
 import weakref
 
+from ..core.attributes import kept
 from ..core.graph import Node
-from ..core.tensor import kept
 
 
 def __getattr__(name: str):

@@ -17,11 +17,11 @@ from ..autograd.dispatch import asked
 from ..autograd.function import Function, Saved
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.graph import current_pass
-from ..autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..autograd.saved import PackedSaved, kept, saved_tensors_hooks
 from ..autograd.wrapping import WrappingTensor
 from ..core import device as devices
 from ..core.grad_mode import grad_mode
+from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..core.tensor import Tensor
 from ..explain.callers import warn
 from ..random.generator import default_states, restore_defaults

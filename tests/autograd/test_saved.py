@@ -13,8 +13,8 @@ import minitorch
 import minitorch.nn.functional as F
 from minitorch import nn
 from minitorch.autograd import api
-from minitorch.autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from minitorch.backends.cpu.backend import cpu
+from minitorch.core.hooks import NodeHook, add_node_hook, remove_node_hook
 from minitorch.core.registry import OPS
 from minitorch.core.tensor import Tensor, wrap
 from minitorch.testing.strategies import Draw

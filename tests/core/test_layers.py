@@ -8,10 +8,10 @@ import pytest
 
 import minitorch as torch
 from minitorch import backends
-from minitorch.autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from minitorch.core import graph, layers
 from minitorch.core.backend import Backend
 from minitorch.core.device import TYPES
+from minitorch.core.hooks import NodeHook, add_node_hook, remove_node_hook
 
 cpu = backends.get("cpu")
 

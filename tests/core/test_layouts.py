@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import minitorch as torch
 import minitorch.nn.functional as F
+from minitorch.core.layouts import order_of
 from minitorch.core.registry import OPS
 from minitorch.core.template import write_call
-from minitorch.ops.layouts import order_of
 from tests import DATA
 from tests.core.layout_cases import (
     EXPRESSIONS,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch
-from minitorch.host.data import may_overlap
+from minitorch.core.memory import may_overlap
 from minitorch.ops.shapes.memory import is_same_memory
 
 some = settings(max_examples=60, deadline=None, database=None, derandomize=True)

@@ -13,7 +13,7 @@ import minitorch
 from minitorch.autograd import api
 from minitorch.autograd.tangents import dual, kind_of, opened, tangent_of
 from minitorch.backends.cpu.backend import cpu
-from minitorch.core.op import recorded
+from minitorch.core.recording import recorded
 from minitorch.core.registry import FUNCTIONS, OPS
 from minitorch.core.tensor import Tensor, wrap
 from minitorch.ops.dims import combination, is_along, is_elementwise, terms

@@ -5,11 +5,13 @@ from typing import Any
 from ...core.arrays import owner, pointer
 from ...core.backend import Backend, result_only
 from ...core.errors import worded
-from ...core.registry import OPS, late
+from ...core.registry import OPS
+from ...core.tensor import wrap
 from ..kernels import Kernels
 from . import loop, products  # noqa: F401  products: entered for `Functions`
 from .array import IN_PLACE, ITEM, Batched, Unbatched, batched, is_shared, lifted, over, spread
 from .classes import derived
+from .crossing import of_one_batch
 from .functions import Functions
 from .indices import explicit, read, write
 
@@ -61,7 +63,12 @@ class BatchedBackend(Backend):
             return loop.run(self, op, full, arrays, attrs, error)
 
     def together(self, inputs):
-        return late.of_one_batch(inputs)
+        return of_one_batch(inputs)
+
+    def room_beside(self, x, other):
+        x, other = of_one_batch((x, other))
+        every = wrap(x.backend.xp.ones((), bool), x.backend)
+        return OPS["where"].call(every, x, x)
 
     # -- memory ----------------------------------------------------------------------------------------------
     def asarray(self, x, dtype=None):

@@ -7,13 +7,12 @@ a batch is the sum over them. Each of these leaves a node, whose `saved` is a fu
 from ...core import graph
 from ...core.arrays import is_half
 from ...core.grad_mode import grad_mode
-from ...core.graph import Node
+from ...core.graph import Node, made_node
 from ...core.registry import OPS
 from ...core.tensor import Tensor, mark_view, wrap
 from .array import Batched, batched, escaped, lifted, over
 
-__all__ = ["chain", "entered", "hide", "join", "lift", "of_one_batch", "room_beside", "running",
-           "show"]
+__all__ = ["chain", "entered", "hide", "join", "lift", "of_one_batch", "running", "show"]
 
 
 class Crossing(Node):
@@ -42,13 +41,8 @@ def record(result, source, back, push):
     if source.tangents and grad_mode.levels:
         result.tangents = {level: push(t) for level, t in source.tangents.items() if level in grad_mode.levels}
     if source.needs_grad and grad_mode.enabled:
-        node = Crossing()
-        node.op, node.parents, node.saved = OPS["alias"], (source.node or source,), (back,)
-        node.shape, node.backend, node.hooks, node.time = (result.array.shape, result.backend, None,
-                                                           graph.version_counter)
-        result.node, result.needs_grad = node, True
-        if graph.node_hooks is not None:
-            graph.tell_recorded(node, result)
+        parents = (source.node or source,)
+        graph.record(made_node(OPS["alias"], parents, (back,), result.array.shape, result.backend, Crossing), result)
     return result
 
 
@@ -102,13 +96,6 @@ def total(F, x):
 def chain(F):
     """The batched backends from the outermost to `F`."""
     return [*chain(F.inner), F] if F.depth else []
-
-
-def room_beside(x, other):
-    """A copy of `x` that can be overwritten by parts of `other`, a batched tensor."""
-    x, other = of_one_batch((x, other))
-    every = wrap(x.backend.xp.ones((), bool), x.backend)
-    return OPS["where"].call(every, x, x)
 
 
 def entered(x):

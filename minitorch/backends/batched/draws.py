@@ -1,16 +1,16 @@
 """Random numbers in a batch: an error, the same for all elements, or different ones, as each `vmap` around says.
 
-Random functions ask here while a `vmap` runs; the backend fills their arrays, of all elements.
+Random functions ask the innermost `BatchedBackend` while a `vmap` runs: these are methods of it. The backend fills
+their arrays, of all elements.
 """
 
 from ...core.errors import worded
 from ...core.grad_mode import grad_mode
+from ...core.registry import extends
 from ...core.tensor import wrap
 from .array import Batched, batched, is_shared, over, physical
-from .backend import RANDOM, SAME, UNBATCHED
+from .backend import RANDOM, SAME, UNBATCHED, BatchedBackend
 from .crossing import chain, entered, join
-
-__all__ = ["drawable", "of_values", "room", "roomy", "writable"]
 
 
 def levels(device):
@@ -22,7 +22,8 @@ def levels(device):
     return found
 
 
-def room(tensor):
+@extends(BatchedBackend)
+def room(self, tensor):
     """A tensor like `tensor`, which was just made, with room for the different numbers of all elements of the batch."""
     found = levels(tensor.device)
     if tensor.backend.depth or not any([F.randomness == "different" for F in found]):
@@ -39,25 +40,29 @@ def placed(array, found, backend):
     return wrap(array, backend)
 
 
-def roomy(tensor):
+@extends(BatchedBackend)
+def roomy(self, tensor):
     """`tensor`, in whose shape random numbers are drawn: in the batch, if they differ."""
     return entered(tensor) if any([F.randomness == "different" for F in levels(tensor.device)]) else tensor
 
 
-def drawable(backend):
+@extends(BatchedBackend)
+def drawable(self, backend):
     """See to it that an array outside of all batches can be filled: RuntimeError if the numbers should differ."""
     if any([F.randomness == "different" for F in levels(backend.device)]):
         raise worded(RuntimeError(UNBATCHED))
 
 
-def writable(tensor):
+@extends(BatchedBackend)
+def writable(self, tensor):
     """See to it that `tensor` can be overwritten by random numbers."""
     known = chain(tensor.backend)
     if any([F.randomness == "different" and F not in known for F in levels(tensor.device)]):
         raise worded(RuntimeError(UNBATCHED))
 
 
-def of_values(draw, *tensors, rows=False):
+@extends(BatchedBackend)
+def of_values(self, draw, *tensors, rows=False):
     """The tensor that ``draw(*arrays)`` makes of the values of tensors on the host, for each element of the batch.
 
     With `rows` the arrays are matrices, and what is drawn for a row of them is a row.

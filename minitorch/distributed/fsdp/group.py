@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from ...autograd.function import FunctionNode
-from ...autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ...autograd.saved import PACKED, PackedSaved, packed, stack
 from ...core.arrays import owner, pointer
-from ...core.tensor import kept, wrap
+from ...core.attributes import kept
+from ...core.hooks import NodeHook, add_node_hook, remove_node_hook
+from ...core.tensor import wrap
 from ...nn import Parameter
 from ...nn.hooks import note_change
 from .. import collectives as c

@@ -3,7 +3,8 @@
 from ... import Size, Tensor, get_default_dtype
 from ...autograd import Function
 from ...autograd.dispatch import disabled_torch_function
-from ...core.tensor import kept, wrap
+from ...core.attributes import kept
+from ...core.tensor import wrap
 from ...nn import Module, Parameter
 from .. import collectives as c
 from ..device_mesh import current_mesh

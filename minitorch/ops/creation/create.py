@@ -6,21 +6,25 @@ Plain functions, no op definitions: nothing here has a gradient. The conversion 
 
 import builtins
 
-from ...core import dtypes
+from ...core import dtypes, ranges
+from ...core import tensor as tensors
 from ...core.device import get
 from ...core.dtypes import as_np, get_default_dtype
 from ...core.errors import not_implemented
 from ...core.grad_mode import grad_mode
-from ...core.registry import guests, late
+from ...core.graph import note_inference
+from ...core.layouts import copy_like
+from ...core.layouts import empty as empty_array
+from ...core.out import resize_to, write
+from ...core.registry import guests
 from ...core.storage import strided
 from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
 from ...explain.failures import mismatch
 from ...host import data as host_data
-from ...host import dlpack, ranges
+from ...host import dlpack
 from .. import layouts
 from ..define import composite, method, op
-from ..out import resize_to, write
 from ..shapes.memory import UntypedStorage
 from ..shapes.shape import ints
 
@@ -43,7 +47,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
              UserWarning)
         backend = data.backend if device is None else get(device)
         array = data.backend.to_host(data.array)
-        array = layouts.copy_like(array, as_np(dtype) if dtype is not None else array.dtype)
+        array = copy_like(array, as_np(dtype) if dtype is not None else array.dtype)
     else:
         backend, array = get(device), host_data.array_of(data, dtype)
     return leaf(backend.from_host(array), backend, requires_grad)
@@ -55,7 +59,7 @@ def leaf(array, backend, requires_grad):
     if requires_grad:
         out.requires_grad_()
     if grad_mode.inference:
-        late.note_inference(out)
+        note_inference(out)
     return out
 
 
@@ -93,7 +97,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
 @composite(method=False)
 def from_numpy(ndarray):
     """A tensor that shares the memory of a NumPy array: writes to one are seen in the other."""
-    return host_data.from_numpy(ndarray)
+    return tensors.from_numpy(ndarray)
 
 
 @composite(method=False)
@@ -210,7 +214,7 @@ def new_like(input, maker, dtype, device, requires_grad, memory_format):
     """A new tensor by the array module's `maker` ("zeros"), in the memory order of `input` or the one asked for."""
     array, backend = input.array, input.backend if device is None else get(device)
     order = layouts.format_order(memory_format, array)
-    made = layouts.empty(backend.xp, array.shape, order, array.dtype if dtype is None else as_np(dtype), maker)
+    made = empty_array(backend.xp, array.shape, order, array.dtype if dtype is None else as_np(dtype), maker)
     return leaf(made, backend, requires_grad)
 
 

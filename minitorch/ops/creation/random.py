@@ -10,20 +10,18 @@ import math
 import operator
 from functools import cache
 
-from ...core import dtypes
+from ...core import dtypes, ranges
 from ...core.grad_mode import grad_mode, open_batches, open_levels
 from ...core.graph import bump_version
-from ...core.inplace import adopt, check_is_no_leaf
-from ...core.op import recorded
-from ...core.registry import late
+from ...core.inplace import adopt, check_is_no_leaf, write_tangents
+from ...core.memory import require_no_overlap
+from ...core.out import resize_to
+from ...core.recording import recorded
 from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
-from ...host import ranges
 from ...random import rejection, sampling
 from ...random.generator import Generator, default_of
 from ..define import composite, method
-from ..out import resize_to
-from ..shapes.memory import require_no_overlap
 from ..shapes.shape import ints
 from ..shapes.view import broadcast_shapes
 from .create import empty, empty_like, sizes
@@ -48,7 +46,7 @@ def choose(generator, backend, name):
 def draw(sampler, backend, array, generator, *args):
     """Fill an array of `backend` with a sampler's numbers; returns it."""
     if open_batches and grad_mode.batches and not backend.depth:
-        late.drawable(backend)
+        grad_mode.batches[-1].drawable(backend)
     backend.fill_random(array, sampler, generator, args)
     return array
 
@@ -57,14 +55,14 @@ def fill(tensor, name, sampler, args, generator):
     """Overwrite `tensor` with random numbers, as an in-place op."""
     check_is_no_leaf(tensor, name)
     if open_batches and grad_mode.batches:
-        late.writable(tensor)
+        grad_mode.batches[-1].writable(tensor)
     array = tensor.array
     require_no_overlap(array)
     unrelated = recorded.zero(tensor) if tensor.needs_grad and grad_mode.enabled else None
     draw(sampler, tensor.backend, array, choose(generator, tensor.backend, name), *args)
     bump_version(tensor, name)
     if open_levels and grad_mode.levels:
-        late.write_tangents(tensor, None)
+        write_tangents(tensor, None)
     if unrelated is not None:
         adopt(tensor, unrelated)
     return tensor
@@ -102,7 +100,7 @@ def create_like(name, sampler, arguments, input, generator, dtype, device, requi
 
 def filled(made, name, sampler, arguments, generator, requires_grad):
     if open_batches and grad_mode.batches:
-        made = late.room(made)
+        made = grad_mode.batches[-1].room(made)
     draw(sampler, made.backend, made.array, choose(generator, made.backend, name), *arguments(made.array))
     return made.requires_grad_() if requires_grad else made
 
@@ -240,7 +238,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
         raise RuntimeError("normal(): functions with out=... arguments don't support automatic differentiation, but "
                            "one of the arguments requires grad.")
     if open_batches and grad_mode.batches:
-        mean, std = [late.roomy(x) if isinstance(x, Tensor) else x for x in (mean, std)]
+        mean, std = [grad_mode.batches[-1].roomy(x) if isinstance(x, Tensor) else x for x in (mean, std)]
         given = [x for x in (mean, std) if isinstance(x, Tensor)]
     backend, like = given[0].backend, given[0].array if out is None else out.array
     check_kind(like, "fVc", "normal()")
@@ -489,7 +487,7 @@ def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
 def bernoulli(input, p=None, *, generator=None, out=None):
     """Ones, each with the probability that `input` has there (or the number `p`), and zeros."""
     if open_batches and grad_mode.batches:
-        input = late.roomy(input)
+        input = grad_mode.batches[-1].roomy(input)
     if out is None:
         made = wrap(input.backend.xp.empty(input.array.shape, input.array.dtype), input.backend)
         bernoulli_(made, input.detach() if p is None else p, generator=generator)
@@ -504,7 +502,7 @@ def poisson(input, generator=None):
     check_kind(input.array, FLOATS, "poisson()")
     gen = choose(generator, input.backend, "poisson")
     if open_batches and grad_mode.batches:
-        return late.of_values(lambda rates: rejection.poisson(gen, rates), input)
+        return grad_mode.batches[-1].of_values(lambda rates: rejection.poisson(gen, rates), input)
     found = rejection.poisson(gen, input.backend.to_host(input.array))
     return unrelated_to([input], input.backend.from_host(found), input.backend)
 
@@ -521,7 +519,7 @@ def binomial(count, prob, generator=None):
     backend = count.backend
     if open_batches and grad_mode.batches:
         gen = choose(generator, backend, "binomial")
-        return late.of_values(lambda n, p: rejection.binomial(gen, n, p), count, prob)
+        return grad_mode.batches[-1].of_values(lambda n, p: rejection.binomial(gen, n, p), count, prob)
     found = rejection.binomial(choose(generator, backend, "binomial"), backend.to_host(count.array),
                                backend.to_host(prob.array))
     return wrap(backend.from_host(found), backend)
@@ -541,7 +539,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         check_weights(weights, n, replacement)
         return sampling.multinomial(gen, weights, n, replacement)
     if open_batches and grad_mode.batches:
-        return late.of_values(drawn, input, rows=True)
+        return grad_mode.batches[-1].of_values(drawn, input, rows=True)
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects an int64 tensor out, got: {out.dtype.name}")
     found = drawn(backend.to_host(input.array))

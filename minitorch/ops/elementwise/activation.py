@@ -8,17 +8,18 @@ import inspect
 import math
 
 from ...core.errors import worded
+from ...core.generate import deferred
 from ...core.grad_mode import grad_mode, open_batches
 from ...core.inplace import inplace as inplace_twin
-from ...core.op import Other, deferred
-from ...core.op import recorded as R
-from ...core.registry import FUNCTIONS, late
+from ...core.op import Other
+from ...core.promotion import require_floating
+from ...core.recording import recorded as R
+from ...core.registry import FUNCTIONS
 from ...core.tensor import wrap
 from ...random.generator import default_of
 from ...random.sampling import uniform
 from ..creation.random import draw
 from ..define import composite, op, publish
-from ..promotion import require_floating
 
 
 def activation(call, name=None, doc=None, twin=False):
@@ -176,7 +177,7 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False):
 def _rrelu_of_batch(input, lower, upper):
     """`rrelu` within `vmap`: as many numbers are drawn as there are elements, since some are negative in some elements
     of the batch only."""
-    input = late.roomy(input)
+    input = grad_mode.batches[-1].roomy(input)
     backend, x = input.backend, input.array
     require_floating("rrelu_with_noise", x)
     slopes = draw(uniform, backend, backend.xp.empty(x.shape, x.dtype), default_of(backend.device), lower, upper)

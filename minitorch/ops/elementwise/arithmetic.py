@@ -8,11 +8,10 @@ calls the definition.
 import cmath
 import math
 
-from ...core import dtypes
+from ...core import dtypes, ranges
 from ...core.inplace import inplace
 from ...core.op import Number, Other
 from ...core.tensor import Tensor
-from ...host import ranges
 from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
 from ..older import sorted_out

@@ -9,9 +9,9 @@ Conjugates are computed at once: `conj` is a copy, where PyTorch's is a view tha
 from ...core import dtypes
 from ...core.errors import worded
 from ...core.inplace import inplace
+from ...core.promotion import require_tensors
 from ...core.tensor import Tensor
 from ..define import composite, method, op
-from ..promotion import require_tensors
 from ..shapes.view import _mT
 
 __all__ = ["complex", "conj", "imag", "polar", "real"]

@@ -3,11 +3,10 @@
 Integers round to themselves; their gradient and that of every sign is 0.
 """
 
-from ...core import dtypes, errors
+from ...core import dtypes, errors, ranges
 from ...core.errors import worded
 from ...core.op import Number
 from ...core.tensor import Tensor
-from ...host import ranges
 from ...return_types import frexp as Frexp
 from ..define import composite, op, ufunc
 from .arithmetic import mul, pow

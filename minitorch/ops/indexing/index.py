@@ -9,14 +9,14 @@ an element that was taken several times is summed.
 from ...core.grad_mode import grad_mode, open_levels
 from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, overwrite
+from ...core.memory import require_apart, require_no_overlap
 from ...core.op import Number
-from ...core.registry import late
 from ...core.tensor import Tensor, wrap
 from ...explain.failures import wrong_index
 from ...host.data import as_number
 from ...host.indices import is_array, parse
 from ..define import method, op
-from ..shapes.memory import is_same_memory, require_apart, require_no_overlap
+from ..shapes.memory import is_same_memory
 
 
 # ---- reading -----------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def of_one_batch(x, item):
     """`x` on the backend of the tensors among its indices, where these are of a batch and `x` is not."""
     for p in item if item.__class__ is tuple else (item,):
         if isinstance(p, Tensor) and p.backend.depth > x.backend.depth:
-            x = late.of_one_batch((x, p))[0]
+            x = p.backend.together((x, p))[0]
     return x
 
 

@@ -5,11 +5,10 @@ argument order (``dim`` before ``index``) differs from that of definitions (arra
 functions here are a line that calls one.
 """
 
-from ...core import dtypes
+from ...core import dtypes, ranges
 from ...core.errors import checked_dim, not_implemented, worded
 from ...core.op import Number, Other
 from ...core.tensor import Tensor, wrap
-from ...host import ranges
 from ..define import composite, op
 from ..shapes.shape import ints
 from ..shapes.view import row_major

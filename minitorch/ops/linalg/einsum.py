@@ -9,7 +9,7 @@ import functools
 import string
 
 from ...core.errors import worded
-from ...core.registry import NAMES
+from ...core.grad_mode import mixed_precision
 from ...core.tensor import Tensor
 from ..define import casting, composite, op
 from ..shapes.shape import count, permute
@@ -217,7 +217,7 @@ def einsum(*args):
     check_sizes(tuple([x.array.shape for x in operands]), terms)
     if len(operands) > 1:
         call = _einsum
-        if NAMES["autocast"].enabled:                      # on the CPU only products of matrices are cast
+        if mixed_precision.enabled:                        # on the CPU only products of matrices are cast
             call = casting(call, "lower on cuda" if set("".join(terms)) <= set(output) else "lower")
         return call(operands, ",".join(terms) + "->" + output)
     x, term = operands[0], terms[0]

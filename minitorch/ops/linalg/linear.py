@@ -4,7 +4,7 @@ Other products are in `matmul.py`.
 """
 
 from ...core.errors import worded
-from ...core.op import recorded as R
+from ...core.recording import recorded as R
 from ..define import composite, op, publish
 from ..shapes.shape import count
 from .products import linear_mismatch, product_flops

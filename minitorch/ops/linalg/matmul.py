@@ -5,11 +5,11 @@
 """
 
 from ...core.errors import worded
+from ...core.promotion import require_tensors
 from ...core.tensor import Tensor
 from ..define import composite, op, publish
 from ..elementwise.arithmetic import mul
 from ..older import older
-from ..promotion import require_tensors
 from ..reductions.norms import per_length, vector_norm
 from ..shapes.shape import count, expand, permute, reshape, unsqueeze
 from ..shapes.view import dim_of

@@ -8,8 +8,7 @@ import math
 from ...core import dtypes
 from ...core.grad_mode import grad_mode
 from ...core.op import Other
-from ...core.op import recorded as R
-from ...core.registry import late
+from ...core.recording import recorded as R
 from ...core.tensor import wrap
 from ...explain.callers import warn
 from ...random.generator import default_of
@@ -222,7 +221,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         mask, bias = (attn_mask, None) if attn_mask.array.dtype == bool else (None, attn_mask)
     weights = scaled_dot_product_attention_weights(query, key, bias, mask, scale, is_causal)
     if dropout_p:
-        weights = late.roomy(weights) if grad_mode.batches else weights
+        weights = grad_mode.batches[-1].roomy(weights) if grad_mode.batches else weights
         noise = noise_for(weights, 1 - dropout_p, weights.array.shape)
         noise = wrap(noise, weights.backend)
         weights = weights * (noise / (1 - float(dropout_p)) if dropout_p < 1 else noise)
@@ -317,7 +316,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     else:
         shown = scaled_dot_product_attention_weights(q, k, mask, None, 1 / math.sqrt(head))
         if dropout_p:
-            shown = late.roomy(shown) if grad_mode.batches else shown
+            shown = grad_mode.batches[-1].roomy(shown) if grad_mode.batches else shown
             noise = noise_for(shown, 1 - dropout_p, shown.array.shape)
             noise = wrap(noise, shown.backend)
             shown = shown * (noise / (1 - float(dropout_p)) if dropout_p < 1 else noise)

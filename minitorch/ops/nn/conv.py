@@ -13,7 +13,7 @@ windows, is multiplied by the weight's matrix (outputs by channels) of that posi
 import functools
 from typing import NamedTuple
 
-from ...core.registry import NAMES
+from ...core.grad_mode import mixed_precision
 from ..define import op
 from ..shapes.shape import count
 from .pad import constant_pad_nd
@@ -267,7 +267,7 @@ def check_types(name, input, weight, bias, padding, outputs):
     if min(padding) < 0:
         raise RuntimeError(f"{name}: negative padding is not supported, got {list(padding)}")
     for what, t in (("weight", weight), ("bias", bias)):
-        if t is not None and t.dtype is not input.dtype and not NAMES["autocast"].enabled:
+        if t is not None and t.dtype is not input.dtype and not mixed_precision.enabled:
             advice = f"input.to({t.dtype})" if what == "weight" else f"bias.to({input.dtype})"
             raise RuntimeError(f"{name}: input type ({input.dtype}) and {what} type ({t.dtype}) should be the same: "
                                f"cast one of them, as in `{advice}`")

@@ -8,7 +8,7 @@ recursion over frames on the labels with blanks between them; `ctc_forward_step`
 from itertools import accumulate
 
 from ...core.op import Other
-from ...core.op import recorded as R
+from ...core.recording import recorded as R
 from ...core.tensor import Tensor, wrap
 from ..creation.create import full_like, zeros_like
 from ..define import composite, op

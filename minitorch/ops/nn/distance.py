@@ -1,10 +1,10 @@
 """Distances and similarities of vectors, and one-hot vectors: plain functions of other ops, no op definitions."""
 
 from ...core.dtypes import promote_types
+from ...core.out import write_out
+from ...core.promotion import require_tensors
 from ...core.tensor import wrap
 from ..define import composite, publish
-from ..out import write_out
-from ..promotion import require_tensors
 from ..shapes.view import broadcast_shapes
 
 

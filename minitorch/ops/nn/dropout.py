@@ -8,8 +8,8 @@ import math
 
 from ...core.grad_mode import grad_mode, open_batches
 from ...core.inplace import overwrite
-from ...core.op import recorded as R
-from ...core.registry import late
+from ...core.promotion import require_tensors
+from ...core.recording import recorded as R
 from ...core.tensor import wrap
 from ...explain.callers import warn
 from ...random.generator import default_of
@@ -18,7 +18,6 @@ from ...random.sampling import bernoulli
 from ..creation.random import draw
 from ..define import composite, op
 from ..layouts import empty_like
-from ..promotion import require_tensors
 
 SATURATION = 1.7580993408473766                            # minus the lowest value of selu: its alpha times its scale
 
@@ -30,7 +29,7 @@ def drop(input, p, training, inplace, whole_channels=False, alpha=False):
     if not training or not p or not input.array.size:
         return input
     if open_batches and grad_mode.batches and p < 1:
-        input = late.roomy(input)
+        input = grad_mode.batches[-1].roomy(input)
     p = float(p)                                           # a NumPy float64 would make the mask float64
     shape, generator = input.array.shape, default_of(input.backend.device)
     if whole_channels:

@@ -7,7 +7,6 @@ outer edges. Both functions are made of ops that have derivatives, so theirs fol
 from itertools import product
 from math import prod
 
-from ...core.registry import late
 from ...core.tensor import wrap
 from ...explain.callers import warn
 from ..define import composite
@@ -28,7 +27,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
              "Please specify align_corners=True if the old behavior is desired.")
     if input.backend.depth != grid.backend.depth:
-        input, grid = late.of_one_batch((input, grid))
+        inner = max(input.backend, grid.backend, key=lambda F: F.depth)
+        input, grid = inner.together((input, grid))
     check_grid(input, grid, mode, padding_mode)
     n, align = input.ndim - 2, bool(align_corners)
     sizes, taps = input.shape[2:], []

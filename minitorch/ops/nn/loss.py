@@ -9,12 +9,12 @@ import math
 
 from ...core.dtypes import promote_types
 from ...core.op import Other
-from ...core.op import recorded as R
+from ...core.promotion import require_floating, require_tensors
+from ...core.recording import recorded as R
 from ...core.tensor import Tensor
 from ...explain.callers import warn
 from ..creation.create import full_like
 from ..define import composite, op
-from ..promotion import require_floating, require_tensors
 from ..shapes.shape import count
 
 REDUCTIONS = ("none", "mean", "sum")

@@ -1,10 +1,10 @@
 """Margin losses, zero where a prediction is right by more than the margin: plain functions, no op definitions."""
 
-from ...core.op import recorded as R
+from ...core.promotion import require_tensors
+from ...core.recording import recorded as R
 from ...core.tensor import wrap
 from ..define import composite
 from ..elementwise.activation import logsigmoid, softplus
-from ..promotion import require_tensors
 from .distance import pairwise_distance
 from .loss import reduce_tensor, reduction_of
 

@@ -8,10 +8,10 @@ from ...core.arrays import counted, is_half
 from ...core.dtypes import float32, promote_types
 from ...core.graph import bump_version, bump_versions, calling_line
 from ...core.op import Other
+from ...core.promotion import MixedPrecision
 from ...core.tensor import wrap
 from ...host.type_info import finfo
 from ..define import composite, op, publish
-from ..promotion import MixedPrecision
 from ..shapes.convert import to
 from ..shapes.shape import count
 from .pad import pad

@@ -8,7 +8,8 @@ Alphabet: T time, B batch, I input size, H hidden size, G gates (LSTM: i, f, g, 
 
 from ...autograd import api
 from ...core.grad_mode import grad_mode, recording
-from ...core.op import Other, recorded
+from ...core.op import Other
+from ...core.recording import recorded
 from ...core.tensor import wrap
 from ..define import op
 from ..linalg.linear import linear

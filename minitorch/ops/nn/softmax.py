@@ -3,8 +3,8 @@
 Elementwise activations are in `elementwise/activation.py`.
 """
 
-from ...core import registry
-from ...core.op import recorded as R
+from ...core.out import write_out
+from ...core.recording import recorded as R
 from ...core.storage import contiguous_format
 from ...explain.callers import warn
 from ..creation.create import empty_like, zeros_like
@@ -67,7 +67,7 @@ def softmax(input, dim, dtype=None, *, out=None):
     tensor([0.5000, 0.5000])
     """
     if out is not None:
-        return registry.write_out("softmax", softmax, (input, dim, dtype), {}, out)
+        return write_out("softmax", softmax, (input, dim, dtype), {}, out)
     if dim is None:
         raise TypeError("softmax(): argument 'dim' (position 2) must be int, not NoneType")
     return _softmax(input if dtype is None else input.to(dtype), dim)
@@ -77,7 +77,7 @@ def softmax(input, dim, dtype=None, *, out=None):
 def log_softmax(input, dim, dtype=None, *, out=None):
     """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
     if out is not None:
-        return registry.write_out("log_softmax", log_softmax, (input, dim, dtype), {}, out)
+        return write_out("log_softmax", log_softmax, (input, dim, dtype), {}, out)
     if dim is None:
         raise TypeError("log_softmax(): argument 'dim' (position 2) must be int, not NoneType")
     return _log_softmax(input if dtype is None else input.to(dtype), dim)

@@ -4,9 +4,9 @@ Norms of matrices are in `linalg/matrices.py`.
 """
 
 from ...core.arrays import is_inexact
+from ...core.promotion import require_tensors
 from ...core.registry import FUNCTIONS
 from ..define import composite, op
-from ..promotion import require_tensors
 from ..shapes.view import dim_of
 from .reduce import axes, count, is_all, restore
 

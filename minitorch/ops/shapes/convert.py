@@ -10,12 +10,13 @@ from ...core.dtypes import as_np
 from ...core.grad_mode import grad_mode, open_levels
 from ...core.graph import bump_version
 from ...core.inplace import inplace, is_plain
+from ...core.layouts import copy_like, inverse, own_order
 from ...core.storage import contiguous_format, preserve_format
 from ...core.tensor import Tensor, wrap
 from ...host.data import as_number
 from ..creation import create
 from ..define import composite, method
-from ..layouts import copy_like, inverse, own_order, suggested_format
+from ..layouts import suggested_format
 from .memory import is_same_memory
 from .shape import _to, clone, copy_contiguous, copy_in_format
 

@@ -1,16 +1,15 @@
-"""Memory of a tensor: methods for strides, offsets and addresses; storages; which memory may be written to."""
+"""Memory of a tensor: methods for strides, offsets and addresses; storages."""
 
 from math import prod
 
 from ...core import dtypes
 from ...core.arrays import owner, pointer
 from ...core.device import host
-from ...core.registry import OPS
+from ...core.layouts import is_channels_last
+from ...core.memory import may_overlap, steps
 from ...core.storage import channels_last, channels_last_3d
-from ...core.tensor import wrap
-from ...host.data import is_same_start, mapped_file, may_overlap
+from ...host.data import is_same_start, mapped_file
 from ..define import method
-from ..layouts import is_channels_last
 
 
 class UntypedStorage:
@@ -168,65 +167,6 @@ def storage(self):
     return TypedStorage(owner(self.array), self.array.dtype)
 
 
-def overlaps(array):
-    """Whether elements share memory, as those of an expanded tensor do."""
-    if not array.size:
-        return False
-    steps = sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1)
-    reach = 0
-    for stride, n in steps:
-        if stride <= reach:
-            return True
-        reach += stride * (n - 1)
-    return False
-
-
-# ---- memory that is written to -----------------------------------------------------------------------------
-def require_no_overlap(array):
-    """RuntimeError if elements that are to be written share memory."""
-    if not array.flags.forc and overlaps(array):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
-                           "memory location. Please clone() the tensor before performing the operation.")
-
-
-def consistent(array, result, repeated):
-    """`result`, the tensor that is to be written to `array`: RuntimeError if elements that share memory would differ.
-
-    Of such elements only the last one has a gradient in the tensor returned, since memory holds one of them.
-    """
-    require_consistent(array, result.array, repeated)
-    if not result.needs_grad or not overlaps(array):
-        return result
-    places = sum([(result.backend.xp.arange(n) * step).reshape((n,) + (1,) * (array.ndim - i - 1))
-                  for i, (n, step) in enumerate(zip(array.shape, array.strides))])
-    order = result.backend.xp.arange(array.size).reshape(array.shape)
-    last = result.backend.xp.zeros(int(places.max()) + 1, "int64")
-    last[places.ravel()] = order.ravel()
-    return OPS["where"].call(wrap(last[places] == order, result.backend), result, result.detach())
-
-
-def require_consistent(array, values, repeated):
-    """RuntimeError unless elements of `array` that share memory are to be given equal `values`.
-
-    Elements of expanded tensors may be written at all only if `repeated`. PyTorch looks at expanded tensors only; what
-    it computes in windows that overlap otherwise depends on the order in which it visits the elements.
-    """
-    if not array.flags.forc and overlaps(array):
-        expanded = any(not step and n > 1 for n, step in zip(array.shape, array.strides))
-        if expanded and not repeated or not agree(array, values):
-            require_no_overlap(array)
-
-
-def agree(array, values):
-    """Whether all elements of an array that overlaps itself keep the `values` written to it; it is left as it was."""
-    before = array.copy()
-    array[...] = values
-    kept = array.copy()
-    array[...] = before
-    values = values.astype(array.dtype)
-    return bool(((kept == values) | (values != values)).all())
-
-
 def is_same_memory(a, b):
     """Whether two arrays look at the same elements in the same order, so that copying one to the other does nothing."""
     return a is b or (may_overlap(a, b) and owner(a) is owner(b) and a.dtype == b.dtype and is_same_start(a, b) and (
@@ -237,37 +177,3 @@ def fits(shape, other):
     """Whether two shapes are the same but for leading dimensions of size 1."""
     n = min(len(shape), len(other))
     return shape[len(shape) - n:] == other[len(other) - n:]      # the rest is 1s, where the elements are the same
-
-
-def steps(array):
-    """Size and stride of the dimensions that lead anywhere: one of size 1 is not seen in memory."""
-    return [(n, step) for n, step in zip(array.shape, array.strides) if n != 1]
-
-
-def require_apart(target, *sources):
-    """RuntimeError if a source of a write (a tensor) lies in the memory of the target, but not in the same places.
-
-    As in PyTorch, where either has gaps or repeats elements they are taken to be apart: all values are computed before
-    the first is written.
-    """
-    for x in sources:
-        source = getattr(x, "array", target)
-        if (source is target or (source.base is None and target.base is None) or not may_overlap(source, target)
-                or owner(source) is not owner(target)):
-            continue
-        a, b = extent(target), extent(source)
-        if a and b and a[0] < b[1] and b[0] < a[1] and (a != b or steps(source) != steps(target)):
-            raise shared_memory()
-
-
-def shared_memory():
-    """The error about an input in the memory that is written to."""
-    return RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
-                        "single memory location. Please clone() the tensor before performing the operation.")
-
-
-def extent(array):
-    """Where the memory of an array begins and ends, if its elements fill it without gaps and repetition."""
-    reach = sum((n - 1) * step for n, step in zip(array.shape, array.strides)) + array.itemsize
-    if array.size and reach == array.nbytes and (array.flags.forc or not overlaps(array)):
-        return pointer(array), pointer(array) + reach

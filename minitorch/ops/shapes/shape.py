@@ -7,9 +7,10 @@ from operator import index
 
 from ...core.dtypes import float64
 from ...core.errors import worded
+from ...core.layouts import inverse
 from ...core.storage import contiguous_format, preserve_format
 from ..define import method, op
-from ..layouts import format_order, inverse
+from ..layouts import format_order
 
 
 def ints(sizes):

@@ -6,9 +6,10 @@ from ...core.arrays import owner
 from ...core.dtypes import as_np
 from ...core.errors import checked_dim
 from ...core.graph import bump_version
-from ...core.inplace import check_is_no_leaf, geometry
+from ...core.inplace import check_is_no_leaf
 from ...core.registry import METHODS
 from ...core.tensor import Size, Tensor, wrap
+from ...core.views import geometry
 from ...explain.callers import warn
 from ..define import composite, method, op
 from ..indexing.index import _slice

@@ -11,9 +11,9 @@ from functools import partial
 import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
-from ...autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ...core import graph
 from ...core.grad_mode import grad_mode
+from ...core.hooks import NodeHook, add_node_hook, remove_node_hook
 from ...core.op import Op
 from ...core.registry import guests
 from ...core.tensor import Tensor

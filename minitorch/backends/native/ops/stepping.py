@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ....ops.shapes.memory import overlaps
+from ....core.memory import overlaps
 from ..eager import limits, plain, shared
 from ..library import address
 

@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from ..core import dtypes
+from . import dtypes
 
 __all__ = ["fit", "limits"]
 

@@ -6,12 +6,12 @@ type of a product with bfloat16, and 16-bit numbers are better not rounded after
 formulas get float32 for 16-bit floats; on a device they get them as they are, since its kernels round once themselves.
 """
 
-from ..core import graph
-from ..core.arrays import is_half, is_inexact
-from ..core.graph import MultiOutputNode, Node
-from ..core.op import recorded
-from ..core.registry import NAMES, late
-from ..core.tensor import Tensor, wrap
+from . import graph
+from .arrays import is_half, is_inexact
+from .graph import MultiOutputNode, Node
+from .recording import recorded
+from .registry import late
+from .tensor import Tensor, wrap
 
 
 class TypedNode(Node):
@@ -66,6 +66,3 @@ def widened(value, ndarray):
     if isinstance(value, ndarray):
         return value.astype("float32") if is_half(value.dtype) else value
     return tuple([widened(v, ndarray) for v in value]) if value.__class__ in (tuple, list) else value
-
-
-NAMES.update(TypedNode=TypedNode, TypedMultiOutputNode=TypedMultiOutputNode)

@@ -1,10 +1,10 @@
 """Writes in place to views of tensors in the graph: which are refused, and which views get new nodes afterwards."""
 
-from ..core import graph
-from ..core.graph import Node, OutputNode
-from .function import FunctionNode
+from .arrays import owner, pointer
+from .graph import Node, OutputNode, made_node
+from .registry import OPS
 
-__all__ = ["check_view", "views_to_remake"]
+__all__ = ["check_view", "geometry", "in_parts", "node_of_view", "views_to_remake"]
 
 WHY_NOT = ("This view was created inside a custom Function (or because an input was returned as-is) and the "
            "autograd logic to handle view+inplace would override the custom backward associated with the custom "
@@ -16,10 +16,6 @@ class StaleNode(OutputNode):
     """Behind a view that a Function has returned, once its memory was written to: gradients through it are refused."""
 
     __slots__ = ()
-
-    def __init__(self, node, view):
-        self.op, self.parents, self.saved, self.shape = 0, (node,), (), view.array.shape
-        self.backend, self.time, self.hooks = node.backend, graph.version_counter, None
 
     def pull(self, g, create_graph):
         raise RuntimeError(f"Output of {self.name()} is a view and its base or another view of its base has been "
@@ -43,7 +39,7 @@ def views_to_remake(base):
     for view in [ref() for ref in base._views]:
         found = None if view is None or not base.needs_grad else function_between(view, base)
         if found is not None:
-            view.node = StaleNode(found, view)
+            view.node = made_node(0, (found,), (), view.array.shape, found.backend, StaleNode)
         elif view is not None:
             remade.append(view)
     return remade
@@ -53,9 +49,52 @@ def function_between(view, base):
     """The node of the Function that has made `view`, or what it looks at, out of its base; None if there is none."""
     node, end = view.node, base.node or base
     while isinstance(node, Node) and node is not end:
-        if isinstance(node, FunctionNode):
+        if node.is_function:
             return node
         if not isinstance(node, OutputNode) and not getattr(node.op, "view", False):
             return None
         node = node.parents[0]
     return None
+
+
+# ---- their nodes -------------------------------------------------------------------------------------------
+def geometry(array):
+    """Size, stride and offset in elements, relative to the memory that owns them."""
+    return (array.shape, tuple([s // array.itemsize for s in array.strides]),
+            (pointer(array) - pointer(owner(array))) // array.itemsize)
+
+
+def in_parts(array):
+    """The same, of a complex array in real numbers."""
+    size, stride, offset = geometry(array)
+    if array.dtype.kind != "c":
+        return size, stride, offset
+    return (*size, 2), (*[2 * s for s in stride], 1), 2 * offset
+
+
+def node_of_view(name, parents, tensor, base, piece):
+    """A node for `tensor`: an `as_strided` or its opposite, `name`, from where the array `piece` of `base` lies.
+
+    If one of them is complex and the other is not, everything is counted in real numbers, and seen as complex ones at
+    the end.
+    """
+    op, F, shape = OPS[name], base.backend, tensor.array.shape
+    mixed = piece.dtype.kind != base.array.dtype.kind
+    describe = in_parts if mixed else geometry
+    where, layout = describe(piece), describe(base.array)
+    values = dict(zip(("size", "stride", "storage_offset"), where), layout=layout)
+    saved = tuple([values[field] for field in op.saved_fields])
+    if not mixed:
+        return made_node(op, parents, saved, shape, F)
+    parents = tuple([as_parts(p, x, F) for p, x in zip(parents, (base.array, piece))])
+    node = made_node(op, parents, saved, where[0] if name == "as_strided" else layout[0], F)
+    if tensor.array.dtype.kind != "c":
+        return node
+    return made_node(OPS["view_as_complex"], (node,), (), shape, F)
+
+
+def as_parts(parent, array, backend):
+    """A node of the parts of `array`, which stands at `parent`; a real array's own node."""
+    if parent is None or array.dtype.kind != "c":
+        return parent
+    return made_node(OPS["view_as_real"], (parent,), (), (*array.shape, 2), backend)

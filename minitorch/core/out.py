@@ -1,13 +1,12 @@
 """``out=``: results written into existing tensors."""
 
-from ..core import registry
-from ..core.grad_mode import grad_mode
-from ..core.graph import bump_version
-from ..core.inplace import check_can_hold, check_is_no_leaf
-from ..core.tensor import Tensor
-from ..explain.callers import warn
+from .grad_mode import grad_mode
+from .graph import bump_version
+from .inplace import check_can_hold, check_is_no_leaf
 from .layouts import empty, own_order
-from .shapes.memory import extent, require_apart, require_no_overlap, shared_memory
+from .memory import extent, require_apart, require_no_overlap, shared_memory
+from .registry import late
+from .tensor import Tensor
 
 __all__ = ["resize_to", "write", "write_out"]
 
@@ -70,10 +69,9 @@ def resize_to(target, shape, like=None):
     if target.array.shape == tuple(shape):
         return
     if target.array.size:
-        warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
+        late.warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
              f"which does not match the required output shape {list(shape)}.")
     order = None if like is None else own_order(like)
     target.array = empty(target.backend.xp, shape, order, target.array.dtype)
 
 
-registry.write_out = write_out

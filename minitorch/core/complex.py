@@ -16,12 +16,8 @@ A real operand beside a complex one was cast before the call; the formula of the
 Source: K. Kreutz-Delgado, "The complex gradient operator and the CR-calculus" (2009), https://arxiv.org/abs/0906.4835.
 """
 
-from ..core import graph
-from ..core.graph import Node
-from ..core.inplace import geometry
-from ..core.op import recorded
-from ..core.registry import NAMES, OPS
-from ..core.tensor import Tensor
+from .recording import recorded
+from .tensor import Tensor
 from .typed import TypedMultiOutputNode, TypedNode
 
 
@@ -52,44 +48,3 @@ def conjugate(g, xp):
     if isinstance(g, Tensor):
         return recorded.conj(g) if g.array.dtype.kind == "c" else g
     return xp.conjugate(g) if g.dtype.kind == "c" else g
-
-
-# ------------------------------------------------------------------ writes to parts
-def node_of_parts(name, parents, tensor, base, piece):
-    """As `core.inplace.make_node`, where `base` is complex and `piece` of it real, or the other way round.
-
-    Everything is counted in real numbers, and seen as complex ones at the end.
-    """
-    (size, stride, offset), layout = in_parts(piece), in_parts(base.array)
-    values = dict(size=size, stride=stride, storage_offset=offset, layout=layout)
-    place = base.backend
-    parents = [as_parts(p, x, place) for p, x in zip(parents, (base.array, piece))]
-    node = made(OPS[name], tuple(parents), size if name == "as_strided" else layout[0], place)
-    node.saved = tuple([values[field] for field in node.op.saved_fields])
-    is_complex = tensor.array.dtype.kind == "c"
-    return made(OPS["view_as_complex"], (node,), tensor.array.shape, place) if is_complex else node
-
-
-def in_parts(array):
-    """Size, stride and offset of an array, those of a complex one in real numbers."""
-    size, stride, offset = geometry(array)
-    return (size, stride, offset) if array.dtype.kind != "c" else (
-        (*size, 2), (*[2 * s for s in stride], 1), 2 * offset)
-
-
-def as_parts(parent, array, backend):
-    """A node of the parts of `array`, which stands at `parent`; a real array's own node."""
-    if parent is None or array.dtype.kind != "c":
-        return parent
-    return made(OPS["view_as_real"], (parent,), (*array.shape, 2), backend)
-
-
-def made(op, parents, shape, backend):
-    """A node that no call has made."""
-    node = Node()
-    node.op, node.parents, node.saved, node.shape = op, parents, (), shape
-    node.backend, node.time, node.hooks = backend, graph.version_counter, None
-    return node
-
-
-NAMES.update(ComplexNode=ComplexNode, ComplexMultiOutputNode=ComplexMultiOutputNode)

@@ -3,14 +3,12 @@
 import functools
 import math
 
-from ..core import dtypes, errors
-from ..core.arrays import is_floating, is_half
-from ..core.op import recorded
-from ..core.registry import PROMOTIONS
-from ..core.tensor import Tensor
-from ..host import ranges
+from . import dtypes, errors, ranges
+from .arrays import is_floating, is_half
+from .recording import recorded
+from .tensor import Tensor
 
-__all__ = ["MixedPrecision", "require_floating", "require_tensors"]
+__all__ = ["PROMOTIONS", "MixedPrecision", "require_floating", "require_tensors"]
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
 
@@ -174,8 +172,8 @@ def computing(promote):
 
 
 # The words of the column `promotion`; the docstrings stand in the reference pages.
-PROMOTIONS.update({
+PROMOTIONS = {
     "common": computing(promote_common), "compared": promote_compared, "factor": promote_factor,
     "quotient": promote_quotient, "fitting": promote_fitting, "float": computing(promote_float), "same": promote_same,
     "numbers": promote_numbers, "first": promote_first, "floating": computing(promote_floating), "norm": promote_norm,
-    "any": computing(promote_any)})
+    "any": computing(promote_any)}
