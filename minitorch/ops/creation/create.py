@@ -6,15 +6,13 @@ Plain functions, no op definitions: nothing here has a gradient. The conversion 
 
 import builtins
 
-from ...core import dtypes, ranges
+from ...core import dtypes, layouts, ranges
 from ...core import tensor as tensors
 from ...core.device import get
 from ...core.dtypes import as_np, get_default_dtype
 from ...core.errors import not_implemented
 from ...core.grad_mode import grad_mode
 from ...core.graph import note_inference
-from ...core.layouts import copy_like
-from ...core.layouts import empty as empty_array
 from ...core.out import resize_to, write
 from ...core.registry import guests
 from ...core.storage import strided
@@ -23,8 +21,8 @@ from ...explain.callers import warn
 from ...explain.failures import mismatch
 from ...host import data as host_data
 from ...host import dlpack
-from .. import layouts
 from ..define import composite, method, op
+from ..layouts import format_order, laid_in_format
 from ..shapes.memory import UntypedStorage
 from ..shapes.shape import ints
 
@@ -47,7 +45,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
              UserWarning)
         backend = data.backend if device is None else get(device)
         array = data.backend.to_host(data.array)
-        array = copy_like(array, as_np(dtype) if dtype is not None else array.dtype)
+        array = layouts.copy_like(array, as_np(dtype) if dtype is not None else array.dtype)
     else:
         backend, array = get(device), host_data.array_of(data, dtype)
     return leaf(backend.from_host(array), backend, requires_grad)
@@ -191,7 +189,7 @@ def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, req
     """A tensor whose elements are whatever the memory held."""
     made = make("empty", shape, size, dtype, device, requires_grad, out, layout)
     if memory_format is not None and out is None:
-        made.array = layouts.laid_in_format(made.array, memory_format)
+        made.array = laid_in_format(made.array, memory_format)
     return made
 
 
@@ -213,8 +211,8 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 def new_like(input, maker, dtype, device, requires_grad, memory_format):
     """A new tensor by the array module's `maker` ("zeros"), in the memory order of `input` or the one asked for."""
     array, backend = input.array, input.backend if device is None else get(device)
-    order = layouts.format_order(memory_format, array)
-    made = empty_array(backend.xp, array.shape, order, array.dtype if dtype is None else as_np(dtype), maker)
+    order = format_order(memory_format, array)
+    made = layouts.empty(backend.xp, array.shape, order, array.dtype if dtype is None else as_np(dtype), maker)
     return leaf(made, backend, requires_grad)
 
 

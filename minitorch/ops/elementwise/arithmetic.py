@@ -10,11 +10,11 @@ import math
 
 from ...core import dtypes, ranges
 from ...core.inplace import inplace
+from ...core.older import sorted_out
 from ...core.op import Number, Other
 from ...core.tensor import Tensor
 from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
-from ..older import sorted_out
 
 NUMBERS = (int, float, bool, complex)
 POSITIVE, NONZERO = (0.25, 4.0), (0.5, 2.0)                # domains, where not all of [-2, 2]
