@@ -53,7 +53,8 @@ class Meta(BatchedBackend):
 
     # -- ops -------------------------------------------------------------------------------------------------
     def computed(self, op, full, found, arrays, attrs):
-        """The results of an op without values; layers are told of it, as of one on another backend."""
+        """The results of an op without values; layers are notified, as they are on other
+        backends."""
         def call(*arrays, **attrs):
             return self.blank_results(op, full, found, arrays, attrs)
         name = f"full_{op.name}" if full else op.name
@@ -86,7 +87,7 @@ def zeros(x):
 
 
 def is_mask(x):
-    """Whether `x` is an array of bools."""
+    """True if `x` is an array of bools."""
     return x.__class__ is Batched and x.dtype.kind == "b"
 
 

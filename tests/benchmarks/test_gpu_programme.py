@@ -95,7 +95,8 @@ def test_a_rehearsal_on_the_simulator_with_kernels_that_fault_and_hang(tmp_path,
     compile_failing_kernels(device)
     gpu.main()
     found = {line["item"]: line for line in supervised.Lines(tmp_path / "results.jsonl").read()}
-    assert found["about"]["simulated"] and "which is no memory of the device" in found["a kernel that faults"]["error"]
+    assert found["about"]["simulated"]
+    assert "which is not memory of the device" in found["a kernel that faults"]["error"]
     assert "stopped after 3 s" in found["a kernel that hangs"]["error"]
     with pytest.raises(SystemExit, match="--resume"):
         gpu.main()

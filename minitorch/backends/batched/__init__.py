@@ -2,11 +2,13 @@
 
 Inside `minitorch.func.vmap` tensors hold `Batched` arrays on a `BatchedBackend`. Such an array shows the shape of one
 element of the batch and has another one, the first of its `value`, an array of the backend below: all elements of the
-batch, or 1 where they are the same. Tensors, autograd and derivative formulas know of no vmap: they call ops of a
-backend. A backend may stand on another batched one: that is a vmap in a vmap.
+batch, or 1 where they are the same. Tensors, autograd and derivative formulas do not know about
+vmap: they call ops of a backend. A backend may stand on another batched one: that is a vmap in a
+vmap.
 
 How an op treats the hidden axis is derived from its definition by class (`classes.py`): elementwise ops and those of
-matrices take it for one more leading dimension, those with `dim` count one further. For many of the others the
-reference itself is run: on batched arrays, whose functions (`functions.py`) know of the axis. Rules written by hand, as
-kernels are (`@rule`), are for speed and for ops that fit no class. The others run element by element (`loop.py`).
+matrices treat it as one more leading dimension, those with `dim` count one further. For many of the
+others the reference itself is run: on batched arrays, whose functions (`functions.py`) handle the
+axis. Rules written by hand, as kernels are (`@rule`), are for speed and for ops that fit no class.
+The others run element by element (`loop.py`).
 """

@@ -61,12 +61,12 @@ def wrapped(backend, result):
 
 
 def is_shared(x):
-    """Whether `x` is the same for all elements of the batch."""
+    """True if `x` is the same for all elements of the batch."""
     return x.__class__ is not Batched or x.value.shape[0] == 1
 
 
 def shared(x):
-    """The array of the backend below of an `x` that is the same for all; what is no batched array as it is."""
+    """The underlying array of an `x` that is the same for all elements; other values unchanged."""
     return x.value[0] if x.__class__ is Batched else x
 
 
@@ -193,7 +193,7 @@ def both(function):
 
 
 def reflected(function):
-    """The operator of two operands for ``other op array``, where `other` is no batched array."""
+    """The operator of two operands for ``other op array``, where `other` is not batched."""
     def method(self, other):
         a, b = aligned(self.backend, (other, self))
         return batched(self.backend, function(a, b))
@@ -355,7 +355,7 @@ class Batched:
         if dims is None:
             dims = range(n)[::-1]
         if sorted([d % n if -n <= d < n else d for d in dims]) != [*range(n)]:
-            raise ValueError(f"{tuple(dims)} is no order of the dimensions of an array of {n}")
+            raise ValueError(f"{tuple(dims)} is not a permutation of the {n} dimensions")
         return batched(self.backend, self.value.transpose((0, *[d % n + 1 for d in dims])))
 
     T = property(lambda self: self.transpose())

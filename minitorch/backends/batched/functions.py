@@ -127,7 +127,7 @@ def clip(F, x, low=None, high=None, out=None, **options):
 
 
 def elementwise(name):
-    """A function of the array module that is no ufunc, elementwise all the same."""
+    """An elementwise function of the array module that is not a ufunc."""
     def call(F, *arrays, **options):
         arrays = aligned(F, [lifted(F, x) if isinstance(x, (list, np.ndarray)) else x for x in arrays])
         return wrapped(F, getattr(F.inner.xp, name)(*arrays, **options))

@@ -18,7 +18,7 @@ def every(parts):
 
 
 def is_basic(parts):
-    """Whether an index consists of integers, slices, None and Ellipsis."""
+    """True if an index consists of integers, slices, None and Ellipsis."""
     for p in parts:
         if not (p is None or p is Ellipsis or p.__class__ is int or isinstance(p, slice)):
             return False

@@ -14,7 +14,8 @@ quiet = [False]                                            # for tests
 def vmap_fallbacks():
     """The ops that `vmap` has run element by element in this process, by name, each with the reason.
 
-    A warning tells of each once. Results are right all the same, but the time is that of a loop.
+    Each is reported once, by a warning. Results are right all the same, but take the time of a
+    loop.
     """
     return dict(fell_back)
 

@@ -116,7 +116,7 @@ def norm_sample(d):
 
 
 def has_nan(xp, x):
-    """Whether an element is NaN: by the maximum of all, the fastest question that NumPy answers."""
+    """True if an element is NaN: by the maximum of all, NumPy's fastest test."""
     return bool(is_floating(x.dtype) and x.size and xp.isnan(xp.maximum.reduce(x, None)))
 
 
@@ -127,7 +127,7 @@ def attains(F, input, value):
 
 @kernel("vector_norm", sample=norm_sample)
 def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
-    """The Euclidean norm as a product; those that are no sums are the reference's."""
+    """The Euclidean norm as a product; norms that are not sums are the reference's."""
     if ord in NO_SUMS or x.dtype.kind not in "fV" or not x.size:
         return F.reference.vector_norm(x, ord=ord, dim=dim, keepdim=keepdim)
     dim = axes(x, dim)

@@ -1,7 +1,7 @@
 """``torch.backends.cuda.matmul``: the switches of matrix products on CUDA.
 
     minitorch.backends.cuda.matmul.allow_tf32 = True       # float32 products on tensor cores, with 10 bits of mantissa
-    minitorch.backends.cuda.matmul.library = "cublas"      # CuPy's products instead of ours
+    minitorch.backends.cuda.matmul.library = "cublas"      # CuPy's products instead of our own
 
 `allow_tf32` and `minitorch.set_float32_matmul_precision` are one setting, as in PyTorch: anything but "highest" allows
 TF32. `library` is "own" (the default), "cublas" or "auto": the faster one by shape, as measured; `FASTER` is the table

@@ -54,7 +54,8 @@ def read(path):
     found = json.loads(Path(path).read_text(encoding="utf-8"))
     values = found.get("values") if isinstance(found, dict) else None
     if not isinstance(values, dict):
-        raise ValueError(f"{path} is no table of tuned sizes: it lacks \"values\", an object of names and numbers")
+        raise ValueError(f"{path} is not a table of tuned sizes: it lacks \"values\", "
+                         f"an object of names and numbers")
     for name, value in values.items():
         if name not in PARAMETERS:
             raise ValueError(f"{path}: there is no size {name!r}, there are {', '.join(PARAMETERS)}")

@@ -1,7 +1,7 @@
 """The matrix products of the BLAS that NumPy computes with, for C: `cblas_sgemm` and `cblas_dgemm`.
 
-They are no interface of NumPy's, so they are looked for, and checked on small products before anybody relies on them.
-Whoever finds none computes products by NumPy calls.
+They are not part of NumPy's interface, so they are looked up, and checked on small products before
+anybody relies on them. If there are none, products are computed by NumPy calls.
 """
 
 import ctypes
@@ -64,7 +64,7 @@ def products():
 
 
 def works(gemm, dtype):
-    """Whether a function gives a product that it should, of plain and of transposed matrices.
+    """True if a function gives the right products, of plain and of transposed matrices.
 
     Sizes are passed as 64 bits each. A function that takes 32 reads the lower half of a register or of a place on the
     stack, and finds the same number there, on the processors of today's Linux (not on Apple's, whose stack is packed).

@@ -66,7 +66,7 @@ def enable_or_warn():
 
 
 def is_enabled():
-    """Whether native kernels take part in calls on the CPU."""
+    """True if native kernels take part in calls on the CPU."""
     return host.cpu.kernels is not host.kernel.found
 
 

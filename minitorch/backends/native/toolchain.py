@@ -35,11 +35,11 @@ float probe(const float *x, long n) {
 
 
 class Unavailable(RuntimeError):
-    """Native code cannot be had here; the message says why."""
+    """Native code is not available; the message says why."""
 
 
 def switched_off():
-    """Whether the user wants none: ``MINITORCH_NATIVE=0``."""
+    """True if the user has switched native code off: ``MINITORCH_NATIVE=0``."""
     return os.environ.get("MINITORCH_NATIVE", "").strip().lower() in ("0", "no", "off", "false")
 
 
@@ -77,7 +77,7 @@ def search(named):
     try:
         commands = [shlex.split(named)] if named.strip() else [["cc"], ["gcc"], ["clang"]]
     except ValueError as error:
-        return f"the environment variable CC is no command: {error}"
+        return f"the environment variable CC is not a command: {error}"
     tried = []
     for command in commands:
         place = shutil.which(command[0])

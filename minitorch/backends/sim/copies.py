@@ -1,8 +1,8 @@
 """Copies between host and device that run beside the host: the model of a stream, for `non_blocking=True`.
 
-A copy is made as late as the stream allows, and the host may know of its end only where it has waited. So mistakes in
-the order of things show: pinned memory that is written again before its copy is over, that is freed meanwhile and given
-to somebody else, a result that is read before it is there.
+A copy is made as late as the stream allows, and the host may rely on it only after it has waited.
+So mistakes in the order of things show: pinned memory that is written again before its copy is
+over, that is freed meanwhile and given to somebody else, a result that is read before it is there.
 
     memory = sim.pinned(nbytes)                            # a NumPy array of bytes; freed blocks are used again at once
     sim.copy_in(pointer, memory)                           # host to device, begun
@@ -135,7 +135,7 @@ def wait(event=None):
 
 
 def is_over(event):
-    """Whether the host has waited for all copies before an event."""
+    """True if the host has waited for all copies before an event."""
     return all(copy.number > event for copy in under_way)
 
 

@@ -147,7 +147,7 @@ class Memory:
 
     @property
     def damaged(self):
-        """Whether something was written just outside."""
+        """True if something was written just outside."""
         return any((margin != CANARY).any() for margin in self._margins)
 
     def __repr__(self):

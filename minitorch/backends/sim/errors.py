@@ -13,7 +13,7 @@ class OutOfBounds(SimulatorError):
 
 
 class Misaligned(SimulatorError):
-    """An access whose address is no multiple of its size."""
+    """An access whose address is not a multiple of its size."""
 
 
 class Race(SimulatorError):

@@ -21,7 +21,7 @@ def instructions(body):
 
 
 def is_move(i):
-    """Whether an instruction copies one 32-bit register."""
+    """True if an instruction copies one 32-bit register."""
     return i.parts[0] == "mov" and SIZES.get(i.parts[-1]) == 4 and "{" not in "".join(i.operands)
 
 
@@ -58,7 +58,8 @@ def arithmetic(i):
 
 
 def is_computed(i):
-    """Whether 32-bit arithmetic makes a value that its bits do not tell: a sum, a product, a negative constant."""
+    """True if 32-bit arithmetic makes a value that its bits do not tell: a sum, a product, a
+    negative constant."""
     if i.parts[0] == "mov":
         return i.operands[1].startswith("-")
     return arithmetic(i) is not None and i.parts[0] not in ("selp", "min", "max")
@@ -163,9 +164,10 @@ def bound(x, makers, depth=8):
 
 
 def is_remainder(i, makers):
-    """Whether an instruction takes off a number what was made of its own quotient, as ``x % 100`` is computed.
+    """True if an instruction subtracts from a number a multiple of its quotient, as ``x % 100``
+    does.
 
-    The exact value of x plays no part then: a remainder begins anew, as one by the instruction `rem` does.
+    The exact value of x plays no part then: a remainder starts afresh, as the result of `rem` does.
     """
     kind, operands = arithmetic(i) or ("", ())
     if kind not in ("sub", "add", "mad"):

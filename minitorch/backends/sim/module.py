@@ -95,7 +95,8 @@ class Module:
         need(math.prod(described.cluster) <= MAX_CLUSTER,
              f"a cluster has at most {MAX_CLUSTER} blocks, __cluster_dims__ says {tuple(described.cluster)}")
         need(all(n % max(1, c) == 0 for n, c in zip(grid, described.cluster)),
-             f"the grid is no multiple of __cluster_dims__, {tuple(described.cluster)}, along each axis")
+             f"the grid is not a multiple of __cluster_dims__, "
+             f"{tuple(described.cluster)}, along each axis")
         need(not described.max_threads or threads <= described.max_threads,
              f"{threads} threads, but __launch_bounds__ allows {described.max_threads}")
         need(0 <= shared <= limit, f"{shared} bytes of dynamic shared memory, the limit is {limit}")

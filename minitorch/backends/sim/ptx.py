@@ -1,9 +1,9 @@
 """Read PTX, the assembly language that NVRTC writes, into statements.
 
 PTX is text: directives (``.reg``, ``.shared`` ...), labels, braces that open scopes, and instructions such as
-``@%p1 ld.global.v2.f32 {%f1, %f2}, [%rd4+8];`` (a guard, an opcode of parts, operands). `.loc` directives say from
-which line of which source file the instructions after them come. `parse` keeps all that and understands nothing of
-what the instructions do: that is the business of `translate.py`.
+``@%p1 ld.global.v2.f32 {%f1, %f2}, [%rd4+8];`` (a guard, an opcode of parts, operands). `.loc`
+directives give the source file and line of the instructions that follow. `parse` keeps all that and
+understands nothing of what the instructions do: that is the business of `translate.py`.
 """
 
 import re

@@ -1,7 +1,7 @@
 """PTX to C++: each function becomes a C++ function, each register a variable, each instruction a statement.
 
 `translate(ptx)` gives the C++ text and the `Program` that describes it: the kernels with their parameters, shared
-memory and limits, and the sites, that is which source line each instruction that the runtime may speak of came from.
+memory and limits, and the sites: the source line of each instruction that the runtime may report.
 What the instructions do stands in `opcodes.py` (arithmetic), `opcodes_memory.py` (memory and synchronisation) and
 `opcodes_tensor.py` (tensor cores and asynchronous copies).
 """
@@ -50,7 +50,7 @@ class Entry:
     registers: int = 0                      # limit of .maxnreg, or 0
     min_blocks: int = 1                     # of .minnctapersm
     sets_registers: bool = False            # whether it has setmaxnreg
-    cluster: tuple = (0, 0, 0)              # blocks of a cluster along each axis; zeros where it knows of none
+    cluster: tuple = (0, 0, 0)              # blocks of a cluster along each axis; zeros if unknown
 
 
 @dataclass
@@ -473,7 +473,8 @@ def directive(function, name, default):
 
 
 def cluster_of(function, instructions):
-    """The blocks of a cluster along each axis: by `__cluster_dims__`, or one where only instructions speak of it."""
+    """The blocks of a cluster along each axis: by `__cluster_dims__`, or one if only instructions
+    mention clusters."""
     dims = re.search(r"\.reqnctapercluster\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", function.directives)
     if dims:
         return tuple(int(n or 1) for n in dims.groups())
@@ -491,7 +492,8 @@ HALVES = {"f16", "f16x2", "bf16", "bf16x2"}
 
 
 def flushes(function):
-    """Whether all float arithmetic takes subnormals as zero (`.ftz`), so that the processor can be set to do it."""
+    """True if all float arithmetic takes subnormals as zero (`.ftz`), so that the processor can be
+    set to do it."""
     for i in function.body:
         if isinstance(i, Instruction) and i.parts[0] in COMPUTES and "ftz" not in i.parts:
             types = set(i.parts[1:])

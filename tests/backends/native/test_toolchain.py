@@ -114,7 +114,7 @@ def test_without_a_compiler_there_is_a_reason(home, monkeypatch, tmp_path):
     monkeypatch.setenv("CC", "no-such-compiler --option")
     assert "no-such-compiler is not installed" in native.reason()
     monkeypatch.setenv("CC", "gcc '")
-    assert "no command" in native.reason()
+    assert "not a command" in native.reason()
 
 
 def test_a_compiler_that_compiles_nothing_is_refused(home, monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""Whether numbers are level enough for methods that mix them.
+"""Test whether numbers are level enough for methods that mix them.
 
 Fourier transforms mix all numbers of an image, Winograd's those of a tile in all channels: rounding errors are in
 proportion to the largest of them, where those of the plain sum are to the numbers that a result depends on. Measured

@@ -222,7 +222,7 @@ def choose(problem):
 
 
 def choose_for(F, problem, *arrays):
-    """`choose`, or for arrays whose numbers that method had better not mix, one that mixes nothing."""
+    """The method by `choose`, or one that mixes no numbers if that one would lose precision."""
     method = choose(problem)
     if method in MIXING and method != forced.get() and not all([MIXING[method](F, x) for x in arrays]):
         return cheapest(problem, mixing=False)
@@ -237,7 +237,7 @@ def cheapest(problem, mixing=True):
 
 
 def turning_pays(p, method):
-    """True if a method that could scatter the gradient had better take the convolution with the mirrored weight."""
+    """True if convolving with the flipped weight is cheaper than scattering the gradient."""
     if not p.can_turn or 2 * prod(p.size) > 3 * prod(p.out):
         return False
     return method != "images" and (method != "depthwise" or p.outputs == p.channels)

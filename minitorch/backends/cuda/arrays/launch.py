@@ -162,7 +162,7 @@ def is_dense(array):
 
 
 def unaligned(F, functor, out, operands):
-    """A rare view, whose strides are no multiples of the item size: the library copies."""
+    """A rare view, whose strides are not multiples of the item size: the library copies."""
     if functor != "identity":
         raise NotImplementedError(f"elements of {out.dtype} that do not lie at multiples of their size: copy first")
     library.function(F, "copyto")(out, operands[0], casting="unsafe")

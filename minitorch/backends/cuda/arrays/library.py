@@ -1,4 +1,5 @@
-"""Fall back to CuPy or NumPy for functions without a kernel of ours: linear algebra, Fourier transforms, sets ...
+"""Fall back to CuPy or NumPy for functions that have none of our kernels: linear algebra, Fourier
+transforms, sets ...
 
 On a GPU they are CuPy's, and for the few names that CuPy lacks NumPy's on copies (`THROUGH_HOST`). On the simulator
 they are NumPy's, on views of the same memory without a copy. No other module computes with an array library.

@@ -13,7 +13,7 @@ from . import library
 
 __all__ = ["HOT", "Namespace", "OURS"]
 
-OURS: dict = {}                                            # name -> function(F, ...) that launches kernels of ours
+OURS: dict = {}            # name -> function(F, ...) that launches our kernels
 
 # Hot functions, which must never fall back to the library: tests/backends/cuda/test_training.py
 # sees to it.

@@ -204,7 +204,7 @@ def reduce(F, op, x, axis=None, dtype=None, out=None, keepdims=False, initial=No
 
 
 def whole(F, op, x, axes, U, initial=None, n=1.0):
-    """Also of arrays without elements."""
+    """The reduction `op` of `x` over `axes`, which may have no elements."""
     if math.prod([x.shape[d] for d in axes]):
         return run(F, op, x, axes, U, n)
     value = NEUTRAL.get(op) if initial is None else initial

@@ -4,8 +4,8 @@ The forward pass reads the logits once and keeps each sample's largest logit and
 exponentials of all less that one, so that the backward pass needs no sums. The reference keeps `powers`, of the shape
 of the logits, and `totals`; here `powers` is the total weight (0-d) and `totals` (2, *) those two numbers.
 
-Targets are not looked at by the host, which would have to wait for the GPU: one that is no class makes the loss NaN. In
-the simulator it raises the IndexError that the CPU raises.
+Targets are not looked at by the host, which would have to wait for the GPU: one that is not a class
+makes the loss NaN. In the simulator it raises the IndexError that the CPU raises.
 """
 
 from ....ops.nn.cross_entropy import check_classes, class_dim
@@ -114,7 +114,8 @@ def checked_sizes(F, input, target, ignored):
 
 
 def reduced(F, dtype, index_dtype, losses, counts, reduction):
-    """The loss in its own dtype, and the weight of all samples together (0-d; of no account for "none")."""
+    """The loss in its own dtype, and the weight of all samples together (0-d; unused for
+    "none")."""
     total = F.empty((), losses.dtype)
     if reduction == "none":
         return losses if losses.dtype == dtype else losses.astype(dtype), total

@@ -89,8 +89,8 @@ def by_rows_or_channels(F, input, *rest, dims=(), **attrs):
 def normalised_rows(F, input, weight, bias, rows, eps, centred, groups=1, inner=0, residual=None, total=None):
     """The normalised rows, scaled and shifted, and their means (None if not `centred`) and inverse deviations.
 
-    With `inner`, weight and bias belong to runs of so many columns, of which `groups` rows have all. A `residual` is
-    added to the input first, and the sum written to `total`.
+    With `inner`, weight and bias belong to runs of so many columns; `groups` rows together have all
+    runs. A `residual` is added to the input first, and the sum written to `total`.
     """
     input, weight, bias, residual = (x if x is None else dense(F, x) for x in (input, weight, bias, residual))
     out, columns = F.empty(input.shape, input.dtype), input.size // rows
@@ -317,7 +317,8 @@ def affine_norm_backward(F, grad, input, weight=None, y=None, r=None, *, dims=()
     else:
         result, dw, db = rows_backward(F, grad, input, weight, means, deviations, deviations.size, True)
     sums = [x.astype(input.dtype, copy=False) for x in (dw, db)]
-    return result, *[x if x.shape == shape else x.reshape(shape) for x in sums]        # leaves take what is no view
+    # A reshape only if it is needed: leaves take an array that is not a view.
+    return result, *[x if x.shape == shape else x.reshape(shape) for x in sums]
 
 
 @kernel("standardize", halves=True, when=lambda F, input, y=None, *rest, dims=(), **attrs:

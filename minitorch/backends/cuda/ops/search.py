@@ -18,7 +18,8 @@ SEARCH = Kernel("search.cu", "search_sorted",
 
 
 def positions(F, rows, values, right, dtype):
-    """The positions of `values` in the sorted last dimension of `rows`: one row for all, or one for each of theirs."""
+    """The positions of `values` in the sorted last dimension of `rows`: one row for all, or one for
+    each row of values."""
     out, one = F.empty(values.shape, np.dtype(dtype)), rows.ndim == 1
     SEARCH(F.machine, -(-values.size // 256), 256, out, dense(F, rows), dense(F, values), rows.shape[-1],
            values.size if one else values.shape[-1], values.size, right, NAN_LAST=one)

@@ -4,8 +4,8 @@
 
 __device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 
-// Copies BYTES (4, 8 or 16) to shared memory, of which the first `bytes` come from global memory and the rest are
-// zeros.
+// Copies BYTES (4, 8 or 16) to shared memory: the first `bytes` come from global memory, the rest
+// are zeros.
 template <int BYTES> __device__ __forceinline__ void copy_async(void* to, const void* from, int bytes) {
     if constexpr (BYTES == 16)
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(to)), "l"(from), "r"(bytes)

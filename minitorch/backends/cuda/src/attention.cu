@@ -10,7 +10,7 @@
 //   T        the dtype of queries, keys, values, and of the result
 //   V        the dtype of the mask: bool (what takes part) or T (what is added)
 //   HEAD     the size of a head, 32, 64 or 128; smaller ones are filled up with zeros
-//   WARPS    the warps of a block, each of which has rows of its own
+//   WARPS    the warps of a block; each has its own rows
 //   MASK     0 none, 1 bools, 2 numbers to add
 //   CAUSAL   1 if query i sees the keys 0 to i only
 //   DROPOUT  1 if random weights become 0, by numbers that are drawn again in each pass

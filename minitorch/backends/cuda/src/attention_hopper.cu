@@ -3,7 +3,7 @@
 //
 //   T, V       the dtype of queries, keys, values, and of the result
 //   HEAD       the size of a head, 64 or 128; smaller ones are filled up with zeros
-//   CONSUMERS  the warpgroups that compute, each of which has 64 queries
+//   CONSUMERS  the warpgroups that compute; each has 64 queries
 //   KEYS       the keys that are taken at a time
 //   STAGES     how many tiles of keys or values are in shared memory
 //   CAUSAL, ALIGNED  as in attention.cu; MASK is 0

@@ -5,7 +5,7 @@
 //   OF_KEYS    1: the gradients of keys and values, by blocks that have keys and go over the queries; 0: that of the
 //              queries, by blocks that have queries and go over the keys
 //   HEAD       the size of a head, 64 or 128; smaller ones are filled up with zeros
-//   CONSUMERS  the warpgroups that compute, each of which has 64 rows
+//   CONSUMERS  the warpgroups that compute; each has 64 rows
 //   OTHERS     the rows of the others that are taken at a time
 //   STAGES     how many tiles of these are in shared memory
 //   CAUSAL, ALIGNED  as in attention.cu; MASK and DROPOUT are 0

@@ -1,7 +1,7 @@
 // What a warpgroup of the kernels of attention does on the tensor cores of compute capability 9.0: its rows, products
 // of them, copies by the TMA, and the parts of the work.
 //
-//   CONSUMERS  the warpgroups that compute, each of which has 64 rows of the block's
+//   CONSUMERS  the warpgroups that compute; each has 64 of the block's rows
 //
 // Tiles have lines of 64 features (see hopper.cuh). A tile is read along them, as rows of features, or across, as the
 // right operand of weights.

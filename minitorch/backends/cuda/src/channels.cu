@@ -103,7 +103,8 @@ sum_planes(Wide* __restrict__ parts, const T* __restrict__ input, const T* __res
     if (threadIdx.x == 0) store(parts, blockIdx.y * channels + channel, state);
 }
 
-// The parts of this block's channel, of which there are at most as many as threads in two warps, merged by each warp.
+// The parts of this block's channel (at most one for each thread of two warps), merged by each
+// warp.
 __device__ __forceinline__ State merged_by_warp(const Wide* parts, i64 channels, int shares) {
     State state = nothing();
     for (int share = threadIdx.x % WARP; share < shares; share += WARP)

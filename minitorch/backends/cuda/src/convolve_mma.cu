@@ -1,8 +1,8 @@
 // Convolution in one to three dimensions and its gradients on tensor cores: 16-bit floats, and float32 that was rounded to TF32;
 // sums are float32. A product of matrices whose one operand is gathered from images on the way into shared memory.
 //
-// Images lie with their channels last, filled up to whole chunks of 16 bytes, so that a chunk of a tile is one in memory
-// too, and is copied asynchronously, as in matmul_mma.cu.
+// Images have their channels last, padded to whole chunks of 16 bytes, so that a chunk of a tile is
+// contiguous in memory too, and is copied asynchronously, as in matmul_mma.cu.
 //
 //   T, U             dtypes of the operands and of the output
 //   WEIGHT           0: out[output, pixel] = sum over taps and channels of left[output, tap, channel] * window[...];

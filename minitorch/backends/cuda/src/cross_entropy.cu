@@ -1,7 +1,8 @@
 // Losses over classes: the logarithm of the softmax at the target, and its derivative.
 //
 // Logits are (outer, classes, inner), targets (outer, inner) of type U; sample i is place i of the targets. A sample
-// whose target is `ignored` has weight 0, no loss and no gradient; one whose target is no class has the loss NaN.
+// whose target is `ignored` has weight 0, no loss and no gradient; one whose target is not a class
+// has the loss NaN.
 #include "exponentials.cuh"
 
 __device__ __forceinline__ Wide nan() { return __int_as_float(0x7fffffff); }

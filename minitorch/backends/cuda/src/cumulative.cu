@@ -103,7 +103,7 @@ union Pieces {
     __device__ Pieces() {}
 };
 
-// A state as words, each of which is written once.
+// A state as words; each word is written once.
 __device__ __forceinline__ void publish(u64* words, State state) {
     Pieces pieces;
 #pragma unroll
@@ -153,7 +153,8 @@ __device__ __forceinline__ State before_tile(u64* words, u32 tile, u32 tiles, St
     return join(all, before);
 }
 
-// A warp has RUN neighbours, of which each lane takes ITEMS at a time. `room` is 0 at first: a ticket, the words of rows.
+// A warp has RUN neighbours; each lane takes ITEMS of them at a time. `room` starts as 0: a ticket,
+// the words of rows.
 extern "C" __global__ void __launch_bounds__(THREADS)
 scan_rows(V* __restrict__ out, i64* __restrict__ indices, const T* __restrict__ input, u64* room, i64 n, u32 tiles,
           i64 words) {
@@ -226,7 +227,7 @@ scan_rows(V* __restrict__ out, i64* __restrict__ indices, const T* __restrict__ 
 #else
 // ---- planes ------------------------------------------------------------------------------------------------
 // Blocks of 32 neighbouring columns, `tiles` of them for each of `outer`, which go over the n once: SHARES times EACH
-// elements of a column at a time, of which each thread holds EACH.
+// elements of a column at a time; each thread holds EACH of them.
 enum { EACH = OP < 2 ? 8 : 4 };
 
 extern "C" __global__ void __launch_bounds__(WARP* SHARES, 4)

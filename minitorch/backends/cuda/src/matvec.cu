@@ -1,4 +1,5 @@
-// Matrix times vector, out = a @ b with one column: bound by the reading of `a`, each element of which is used once.
+// Matrix times vector, out = a @ b with one column: bound by reading `a`, whose elements are used
+// once.
 //
 //   T, U      dtypes of the operands and of the output
 //   VECTOR    how many neighbours of `a` are read at once, as in matmul_simt.cu
@@ -8,7 +9,7 @@
 typedef compute<T> Acc;
 enum { WARPS = 4, SHARE = 8 };
 
-// Which rows of which matrix a block takes: `rows` of them.
+// The rows that a block takes, `rows` of them, and their matrix.
 __device__ __forceinline__ int first_row(const Product& p, unsigned& batch, int rows) {
     unsigned blocks = (p.rows + rows - 1) / rows;
     batch = blockIdx.x / blocks;

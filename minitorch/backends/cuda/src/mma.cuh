@@ -24,9 +24,9 @@ template <> struct Mma<__nv_bfloat16> {
 };
 #endif
 
-// Four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32-bit ones), a row of which is 16 bytes: lane i gives the
-// address of row i % 8 of matrix i / 8. Lane i gets, of each, the elements 2 (i % 4) and 2 (i % 4) + 1 of row i / 4; of
-// the transposed matrices, if TRANSPOSED.
+// Four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32-bit ones) with rows of 16 bytes: lane i
+// gives the address of row i % 8 of matrix i / 8. Lane i gets, of each, the elements 2 (i % 4) and
+// 2 (i % 4) + 1 of row i / 4; of the transposed matrices, if TRANSPOSED.
 template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(u32 (&r)[4], const void* row) {
     if constexpr (TRANSPOSED)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -37,9 +37,10 @@ template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(u32 (&r
 }
 
 // ---- tiles in shared memory --------------------------------------------------------------------------------
-// A tile of PLACES x SPAN elements of X (a place is a row of `a` or a column of `b`; SPAN is depth) lies in lines, each
-// of which is contiguous in global memory too: a line for each place (ALONG_K), or for each k. Within a line its chunks
-// of 16 bytes are exchanged, so that the eight chunks that are read together lie in different banks.
+// A tile of PLACES x SPAN elements of X (a place is a row of `a` or a column of `b`; SPAN is depth)
+// consists of lines that are contiguous in global memory too: a line for each place (ALONG_K), or
+// for each k. Within a line its chunks of 16 bytes are exchanged, so that the eight chunks that are
+// read together lie in different banks.
 // ROUND: float32 is rounded to TF32 when fragments are loaded; otherwise it is TF32 already.
 template <class X, int PLACES, int SPAN, bool ALONG_K, bool ROUND = true> struct SharedTile {
     enum {

@@ -2,11 +2,12 @@
 // of the special function unit each.
 //
 // P(-t) = exp(-t^2 / 2) q(1 / (1 + p t)) for t >= 0, q a polynomial: the form of M. Abramowitz and I. Stegun, "Handbook
-// of mathematical functions", 7.1.26, fitted anew so that the relative error counts, for t up to 14.5, where the
-// exponential is zero in float32. With 9 terms (fitted to 0.6 x 2^-24), for float32, P is within 10 x 2^-24 relatively,
-// in its tail as well, where 1 + erf(x) cancels. With 5 terms (fitted to 2^-14.8), for results that are rounded to 16
-// bits, it adds an eighth of their rounding at most; a slope, in which two such numbers may cancel, has 9 terms. float64
-// has the library's functions.
+// of mathematical functions", 7.1.26, refitted so that the relative error counts, for t up to 14.5,
+// where the exponential is zero in float32. With 9 terms (fitted to 0.6 x 2^-24), for float32, P is
+// within 10 x 2^-24 relatively, in its tail as well, where 1 + erf(x) cancels. With 5 terms (fitted
+// to 2^-14.8), for results that are rounded to 16 bits, it adds an eighth of their rounding at
+// most; a slope, in which two such numbers may cancel, has 9 terms. float64 has the library's
+// functions.
 #pragma once
 #include "quick.cuh"
 

@@ -1,9 +1,10 @@
 // Rows brought to mean 0 and variance 1, then scaled and shifted; forward and backward. Layer, RMS and group norm.
 //
-// Without `means` no mean is taken away (rms_norm). Weight and bias, each of which may be missing, belong to columns;
-// with CHANNELS, to runs of `inner` columns, of which every `groups` rows together have all (group_norm). WEIGHTS is
-// given in the backward pass: whether the gradients of weight and bias are summed up as well. With RESIDUAL (forward)
-// the rows are the sums of those of `input` and `residual`, which are written to `total` as well.
+// Without `means` no mean is taken away (rms_norm). Weight and bias, either of which may be
+// missing, belong to columns; with CHANNELS, to runs of `inner` columns; every `groups` rows
+// together have all runs (group_norm). WEIGHTS is given in the backward pass: whether the gradients
+// of weight and bias are summed up as well. With RESIDUAL (forward) the rows are the sums of those
+// of `input` and `residual`, which are written to `total` as well.
 //
 // As in softmax.cu, rows lie in registers if they fit (ITEMS is given) and are read again if they do not.
 #include "moments.cuh"

@@ -135,7 +135,7 @@ optimiser_step(const i64* __restrict__ chunks, const __grid_constant__ Addresses
         step.states[k] = (T*)addresses.at[(2 + k) * tensors + chunk.tensor] + chunk.first;
         all |= (u64)step.states[k];
     }
-    step.shrink = of_rule ? of_rule[NUMBERS] : numbers.shrink;     // of a captured graph: found anew before each run
+    step.shrink = of_rule ? of_rule[NUMBERS] : numbers.shrink;  // of a graph: recomputed each run
     step.decay = of_rule ? of_rule[NUMBERS + 1] : numbers.decay;
     step.sign = numbers.sign;
 #pragma unroll

@@ -1,4 +1,5 @@
-// Philox 4x32-10, by which any of its numbers can be had at once (see minitorch/random/philox.py, which is the reference).
+// Philox 4x32-10, which computes any of its numbers directly (minitorch/random/philox.py is the
+// reference).
 #pragma once
 #include "common.cuh"
 

@@ -2,9 +2,10 @@
 // compiled with one operation (OP, reductions.cuh) at a time.
 //
 // The order of additions is fixed by the shape alone, so that a result never changes from run to run. Long reductions
-// are cut into segments (grid.y), each of which writes a partial result (LAST is 0); a second launch (FIRST is 0) reduces
-// these. A Layout says where each kept element begins ("kept"), and where the reduced ones lie from there ("reduced");
-// with SINGLE they lie along one dimension, so that a step leads from one to the next.
+// are cut into segments (grid.y) that each write a partial result (LAST is 0); a second launch
+// (FIRST is 0) reduces these. A Layout says where each kept element begins ("kept"), and where the
+// reduced ones lie from there ("reduced"); with SINGLE they lie along one dimension, so that a step
+// leads from one to the next.
 #include "reductions.cuh"
 
 typedef op::OP Op;

@@ -95,9 +95,10 @@ template <class X, class Combine> __device__ __forceinline__ X over_row(X x, Com
 
 #ifdef ITEMS
 // ---- rows in registers -------------------------------------------------------------------------------------
-// Each thread holds ITEMS elements: ITEMS / VECTOR packs, as many packs apart as the row has threads. Where they would take so many registers
-// that a multiprocessor has room for one block only, which then waits while it loads and while it stores, PARKED of them
-// are put into dynamic shared memory as they are: each thread reads its own there, so that there is no barrier.
+// Each thread holds ITEMS elements: ITEMS / VECTOR packs, as many packs apart as the row has
+// threads. If they take so many registers that a multiprocessor has room for one block only, which
+// then waits while it loads and while it stores, PARKED of them are put into dynamic shared memory
+// as they are: each thread reads its own there, so that there is no barrier.
 #ifndef PARKED
 #define PARKED 0
 #endif

@@ -54,7 +54,7 @@ gather(T* __restrict__ out, const T* __restrict__ input, const U* __restrict__ i
     out[i] = at >= 0 && at < size ? input[place[0] + at * step] : missing();
 }
 
-// Elements to the same places, none of which is named twice.
+// Elements to the same places; no place is named twice.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 put_elements(T* __restrict__ out, const T* __restrict__ input, const U* __restrict__ index,
              const __grid_constant__ Layout layout, i64 size, i64 step) {
@@ -89,7 +89,7 @@ keys_of_slices(u32* __restrict__ keys, const U* __restrict__ index, i64 n, i64 s
 
 // ---- sums of runs ------------------------------------------------------------------------------------------
 // Values (outer, n, inner) are added to `out` (outer, size, inner): the member `places[i]` of the n to `keys[i]` of the
-// `size`. A thread sums VECTOR neighbouring columns, of which there are `columns` = outer * inner, over one chunk.
+// `size`. A thread sums VECTOR of the `columns` = outer * inner, neighbours, over one chunk.
 struct Columns {
     i64 from, to;                                          // of member and key 0
 };

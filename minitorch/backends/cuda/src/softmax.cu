@@ -2,7 +2,7 @@
 //
 // - rows that lie in the registers of their threads (ITEMS is given), and in shared memory, of a block or a cluster: one
 //   pass over memory;
-// - longer rows: two passes, of which the first gathers maximum and sum at once;
+// - longer rows: two passes; the first gathers maximum and sum at once;
 // - planes: the dimension is not the last one, so neighbouring threads take neighbouring columns.
 // LOG tells log_softmax from softmax; of the kernels for rows in registers, BACKWARD says which one is wanted.
 #include "exponentials.cuh"
@@ -167,8 +167,8 @@ softmax_backward_long(T* __restrict__ result, const T* __restrict__ grad, const 
 
 #else
 // ---- planes ------------------------------------------------------------------------------------------------
-// Arrays (outer, columns, inner). A block of 32 x SHARE threads takes 32 neighbouring places of `inner`, each of which
-// SHARE threads work on; there are `tiles` such blocks for each of `outer`.
+// Arrays (outer, columns, inner). A block of 32 x SHARE threads takes 32 neighbouring places of
+// `inner`, with SHARE threads for each; there are `tiles` such blocks for each of `outer`.
 enum { SHARE = 8 };
 
 template <class X, class Combine> __device__ __forceinline__ X over_share(X x, Combine combine) {

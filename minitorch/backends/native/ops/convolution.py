@@ -55,8 +55,8 @@ def suits(x, other, outputs, geometry):
 
 
 def is_product(kernel_size):
-    """Whether a kernel covers one place, so that convolution is a product of matrices: NumPy's BLAS is ahead by a sixth
-    (1x1 kernels of ResNets, 64 to 512 channels, on an AMD EPYC)."""
+    """True if a kernel covers one place, so that convolution is a product of matrices: NumPy's BLAS
+    is ahead by a sixth (1x1 kernels of ResNets, 64 to 512 channels, on an AMD EPYC)."""
     return prod(kernel_size) == 1
 
 

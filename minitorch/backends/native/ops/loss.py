@@ -26,7 +26,7 @@ def of_classes(F, input, target, weight=None, *, ignore_index=-100, reduction="m
 
 
 def in_range(target, ignore_index, classes):
-    """Whether all targets are classes, or to be ignored: of others, NumPy's kernel says what is wrong."""
+    """True if all targets are classes, or ignored: for others, NumPy's kernel raises the error."""
     if 0 <= target.min() and target.max() < classes:
         return True
     counts = target[target != ignore_index]

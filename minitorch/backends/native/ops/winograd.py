@@ -20,7 +20,7 @@ CHANNELS = 16                  # of either side, at least: of fewer, most of a v
 
 
 def applies(channels, outputs, kernel_size, size, geometry, dtype):
-    """Whether it pays: see `winograd.applies` for where it could be taken."""
+    """True if the method pays: see `winograd.applies` for where it is possible."""
     return (len(size) == 2 and min(channels, outputs) >= CHANNELS and winograd.applies(kernel_size, geometry, dtype)
             and min(size) >= winograd.TILE)
 

@@ -68,7 +68,7 @@ void layer_norm(i64 part, i64 parts, const T *x, const T *w, const T *b, T *y, T
     else EACH(i, d) c[i] = (a[i] - m) * s;
   }
 }
-/* Rows are groups of `channels`, each of which has its factor and summand. */
+/* Rows are groups of `channels`; each channel has its factor and summand. */
 void group_norm(i64 part, i64 parts, const T *x, const T *w, const T *b, T *y, T *kept, i64 rows, i64 groups, i64 channels,
                 i64 d, double eps) {
   ROWS(rows);

@@ -1,4 +1,4 @@
-// What the code translated from PTX and the runtime know of each other.
+// The interface between the code translated from PTX and the runtime.
 #pragma once
 typedef unsigned char u8;
 typedef signed char s8;

@@ -60,7 +60,8 @@ struct f16 {
   explicit f16(f64 x) : bits(x != x ? 0x7fff : bits_as<u16>((native_half)x)) {}
   operator f32() const { return (f32)bits_as<native_half>(bits); }
 };
-// A double of which the last bit says whether anything was lost: rounding it to 24 bits or fewer is then exact.
+// A double whose last bit says whether anything was lost: rounding it to 24 bits or fewer is then
+// exact.
 INLINE f64 sum_to_odd(f64 a, f64 b) {
   f64 s = a + b, t = s - a, lost = (a - (s - t)) + (b - t);
   u64 bits = bits_as<u64>(s);

@@ -1,4 +1,5 @@
-// Copies that run beside the threads: cp.async, bulk and tensor copies (TMA), and the mbarriers that tell of them.
+// Copies that run beside the threads: cp.async, bulk and tensor copies (TMA), and the mbarriers
+// that signal their completion.
 //
 // A copy is made as late as the program allows: at the wait for it. Until then its bytes are "in flight", and who
 // reads or writes them has forgotten a wait.
@@ -14,7 +15,8 @@ extern "C" void sim_copy_async(void* to, const void* from, u32 bytes, u32 source
   if (sim_watching) {
     if (source_bytes) sim_access(from, source_bytes & (source_bytes - 1) ? 1 : source_bytes, SIM_LOAD, nullptr, site);
     if ((u64)from % bytes && source_bytes) {
-      report(Kind::misaligned, site, "cp.async of %u bytes from an address that is no multiple of %u", bytes, bytes);
+      report(Kind::misaligned, site,
+             "cp.async of %u bytes from an address that is not a multiple of %u", bytes, bytes);
       stop();
     }
     sim_access(to, bytes, SIM_STORE, nullptr, site);
@@ -118,7 +120,7 @@ static void end_phase(MBarrier& b) {
 }
 extern "C" void sim_mbarrier_init(u32 address, u32 count, u32 site) {
   if (address & 7) {
-    report(Kind::misaligned, site, "an mbarrier at offset %u, no multiple of 8", address);
+    report(Kind::misaligned, site, "an mbarrier at offset %u, not a multiple of 8", address);
     stop();
   }
   if (sim_watching) {
@@ -260,7 +262,8 @@ static void each_element(const TensorMap& m, const s32* at, F f) {
 }
 static void check_target(u32 to, u32 bytes, u32 align, u32 site) {
   if (to % align) {
-    report(Kind::misaligned, site, "a bulk copy at offset %u of shared memory, no multiple of %u", to, align);
+    report(Kind::misaligned, site,
+           "a bulk copy at offset %u of shared memory, not a multiple of %u", to, align);
     stop();
   }
   if (to + bytes > launch.static_shared + launch.dynamic_shared) {
@@ -333,7 +336,8 @@ extern "C" void sim_bulk_load(u32 to, const void* from, u32 bytes, u32 mbarrier,
 }
 extern "C" void sim_store_async(u32 to, const void* value, u32 bytes, u32 mbarrier, u32 site) {
   if (to % bytes) {
-    report(Kind::misaligned, site, "st.async of %u bytes at an address that is no multiple of it", bytes);
+    report(Kind::misaligned, site,
+           "st.async of %u bytes at an address that is not a multiple of it", bytes);
     stop();
   }
   Copy c{{}, nullptr, to, bytes, mbarrier, 0, {}, site, 0, true, {}};

@@ -134,7 +134,8 @@ static void out_of_bounds(const char* p, u32 size, u32 how, u32 site) {
     report(Kind::out_of_bounds, site, "%s %u bytes at offset %ld of %s, which has %ld bytes", verb(how), size,
            (long)(p - nearest->begin), name_of(nearest, p).c_str(), (long)(nearest->end - nearest->begin));
   else
-    report(Kind::out_of_bounds, site, "%s %u bytes at %p, which is no memory of the device", verb(how), size, p);
+    report(Kind::out_of_bounds, site, "%s %u bytes at %p, which is not memory of the device",
+           verb(how), size, p);
   stop();
 }
 

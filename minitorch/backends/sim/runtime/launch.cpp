@@ -63,7 +63,7 @@ static void report_crash(int number) {
   else if (number == SIGFPE)
     report(Kind::trap, 0, "integer division by zero");
   else
-    report(Kind::out_of_bounds, 0, "access to %p, which is no memory at all", crash_address);
+    report(Kind::out_of_bounds, 0, "access to %p, which is not memory at all", crash_address);
   failed = true;
 }
 

@@ -64,7 +64,7 @@ void memory_resume_block() {
 char* shared_of(u32 rank) { return of_rank(memory_slots, my_memory, rank).shared; }
 
 // ---- order within the block, and the cluster -----------------------------------------------------------------------
-// What one warp knows of other blocks all know after a barrier.
+// What one warp knows about other blocks all know after a barrier.
 static void share_foreign(u32 mask) {
   Clock all;
   for (u32 w = 0; w < WARPS; w++)
@@ -97,7 +97,7 @@ void order_group(u32 mask, const Clock* also) {
 void order_release(Clock& into) {
   u32 w = current ? current->warp : ASYNC;
   into.join(my_memory->warps[w]);
-  if (cluster)  // other blocks do not know of the barriers of this one
+  if (cluster)  // other blocks do not see the barriers of this one
     for (u32 i = my_clock; i < my_clock + EACH; i++) into.seen[i] = std::max(into.seen[i], my_memory->barrier);
   into.seen[my_clock + w] = order_.now++;
 }
@@ -146,7 +146,8 @@ extern "C" void sim_access(const void* address, u32 size, u32 how, const void* v
   const char* p = (const char*)address;
   if ((size_t)(p - current->stack) < STACK) return;
   if (((uintptr_t)p & (size - 1)) && checks(CHECK_MEMORY)) {
-    report(Kind::misaligned, site, "%s %u bytes at an address that is no multiple of %u (%u over)", verb(how), size,
+    report(Kind::misaligned, site,
+           "%s %u bytes at an address that is not a multiple of %u (%u over)", verb(how), size,
            size, (u32)((uintptr_t)p & (size - 1)));
     stop();
   }

@@ -203,7 +203,8 @@ extern "C" u32 sim_cluster_window(const void* address, u32 site) {
   if (cluster && rank < RANKS) return (rank + 1) << 24 | (u32)((const char*)address - shared_of(rank));
   u64 offset = (const char*)address - sim_shared;
   if (!cluster && offset < SHARED) return (u32)offset;
-  report(Kind::out_of_bounds, site, "%p is no address of shared memory of a cluster", address);
+  report(Kind::out_of_bounds, site, "%p is not an address in the shared memory of a cluster",
+         address);
   stop();
 }
 extern "C" u32 sim_cluster_rank(u32 address) { return rank_of(address); }

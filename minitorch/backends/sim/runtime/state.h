@@ -213,7 +213,7 @@ T*& in_slot(std::vector<T*>& slots, u32 slot) {
   while (slots.size() <= slot) slots.push_back(new T());
   return slots[slot];
 }
-// What a file knows of a block of the cluster.
+// The state that a file keeps for a block of the cluster.
 template <class T>
 T& of_rank(std::vector<T*>& slots, T* mine, u32 rank) {
   return rank == my_rank ? *mine : *in_slot(slots, cluster->slots[rank]);

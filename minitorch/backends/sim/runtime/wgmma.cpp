@@ -195,8 +195,8 @@ extern "C" void sim_wgmma_commit() {
   current->products.group++;
   if (current->index % 128 == 0) mine->groups[current->index / 128]++;
 }
-// The results of the groups waited for may be had from here on: the caller then calls `sim_wgmma_result` for its
-// registers, and `words` keeps them until the next wait.
+// The results of the groups waited for are available from here on: the caller then calls
+// `sim_wgmma_result` for its registers, and `words` keeps them until the next wait.
 static void run_wait(WarpOp** lanes, u32) {  // once for a warp: none goes on before all have come
   s64 limit = (s64)current->products.group - lanes[current->lane]->argument;
   if (current->index % 128 >= 32 || !checks(CHECK_RACES)) return;
