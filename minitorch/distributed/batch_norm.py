@@ -44,5 +44,5 @@ def update(running, found, momentum):
 
 
 def has_peers(group):
-    """Whether there are other ranks to share statistics with."""
+    """True if there are other ranks to share statistics with."""
     return current_world().size > 1 and resolved(group) is not None and resolved(group).size() > 1

@@ -199,7 +199,7 @@ class DistributedDataParallel(Module, Joinable):
     broadcast_buffers = property(lambda self: self.forward_sync_buffers, doc="`forward_sync_buffers`, by its old name.")
 
     def will_sync_module_buffers(self):
-        """Whether the next forward pass gives all ranks the buffers of one."""
+        """True if the next forward pass gives all ranks the buffers of one."""
         return bool(self.require_forward_param_sync and self.forward_sync_buffers and self._buffers_to_send)
 
     def _sync_buffers(self):

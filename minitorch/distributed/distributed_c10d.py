@@ -25,5 +25,5 @@ def _get_default_store():
 
 
 def _rank_not_in_group(which):
-    """Whether this rank is not in the group."""
+    """True if this rank is not in the group."""
     return which is GroupMember.NON_GROUP_MEMBER or which is not None and which.rank() < 0

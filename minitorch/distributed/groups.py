@@ -67,7 +67,7 @@ class ProcessGroup:
         self.call(name, text, lambda transport: transport.barrier())
 
     def carries(self, tensor):
-        """Whether calls take the memory of a tensor's device as it is: that of GPUs, with NCCL."""
+        """True if calls take the memory of a tensor's device as it is: that of GPUs, with NCCL."""
         return tensor.device.type in getattr(self.transport, "devices", ())
 
     def together(self, tensor):

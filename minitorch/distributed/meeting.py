@@ -39,7 +39,7 @@ def numbers_of_nodes(text):
 
 
 def is_here(host):
-    """Whether a host's name or address is this machine's."""
+    """True if a host's name or address is this machine's."""
     if host in ("localhost", "127.0.0.1", "::1", socket.gethostname(), socket.getfqdn()):
         return True
     try:

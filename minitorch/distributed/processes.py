@@ -83,7 +83,8 @@ class ProcessNode(Shared):
 
     @classmethod
     def join(cls, rank, size, store, timeout, watched=False):
-        """The node of a rank of `size`; `store` tells of the folder where no launcher does. `watched`: by `watcher`."""
+        """The node of a rank of `size`; `store` names the folder if no launcher does. `watched`: by
+        `watcher`."""
         given = os.environ.get(FOLDER)
         supervised = given is not None and os.path.isdir(given)
         own, watched = rank == 0 and not supervised, watched and not supervised

@@ -80,7 +80,7 @@ class Rows:
         return f"{fault}; {self.of_waiting(waiting)}" if waiting else fault
 
     def of_end(self, rank):
-        """The message about a rank that is no more."""
+        """The message about a rank that has ended."""
         row, entry = self.rows[rank], self.last(rank)
         number = int(row["signal"])
         how = ("was killed, or has left without a word," if number < 0 else        # its parent alone knows

@@ -53,7 +53,7 @@ class GradBucket:
         return list(self._params)
 
     def is_last(self):
-        """Whether it is the last bucket of the backward pass."""
+        """True if it is the last bucket of the backward pass."""
         return self._last
 
 

@@ -42,11 +42,11 @@ class RemoteNode:
         return made
 
     def are_near(self, ranks):
-        """Whether these ranks share memory."""
+        """True if these ranks share memory."""
         return False
 
     def alive(self, rank):
-        """Whether a rank runs, as far as can be seen from here."""
+        """True if a rank runs, as far as can be seen from here."""
         return True
 
     def beat(self):

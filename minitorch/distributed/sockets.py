@@ -31,7 +31,8 @@ LARGE = 1 << 16                                            # bytes from which a 
 
 
 class SocketNode(Shared, RemoteNode):
-    """One rank's side of a job whose ranks reach each other by TCP; `launched`: by a launcher that tells of ends.
+    """One rank's side of a job whose ranks reach each other by TCP; `launched`: by a launcher that
+    reports the ends of ranks.
 
     Groups of ranks of one launcher share memory in its folder.
     """
@@ -61,7 +62,7 @@ class SocketNode(Shared, RemoteNode):
         except (OSError, EOFError):
             found.close()
             return
-        if sign != SIGN:                                   # no rank of ours
+        if sign != SIGN:                                   # not one of our ranks
             found.close()
             return
         with self.condition:

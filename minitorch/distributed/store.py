@@ -70,7 +70,7 @@ class Store:
         return self.request("compare_set", key, as_bytes(expected), as_bytes(desired))
 
     def check(self, keys):
-        """Whether all of `keys` are there."""
+        """True if all of `keys` are present."""
         return self.request("check", *keys) == b"1"
 
     def wait(self, keys, timeout=None):
@@ -111,7 +111,7 @@ class Store:
             self.set(key, value)
 
     def has_extended_api(self):
-        """Whether there are `append`, `multi_get` and `multi_set`."""
+        """True if the store has `append`, `multi_get` and `multi_set`."""
         return True
 
     def queue_push(self, key, value):
@@ -312,7 +312,7 @@ class Server:
                     found = self.table.answer(*call)
                 connection.sendall(packed([found]))
         except (OSError, EOFError, UnicodeError, AttributeError, TypeError, ValueError):
-            connection.close()                             # the rank is gone, or no rank of ours
+            connection.close()                             # the rank is gone, or not ours
 
     def close(self):
         self.socket.close()

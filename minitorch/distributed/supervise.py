@@ -37,7 +37,7 @@ def end_with_parent():
 
 
 def is_aliased():
-    """Whether ``import torch`` means minitorch in this process."""
+    """True if ``import torch`` means minitorch in this process."""
     return any(type(finder).__module__ == "minitorch.cli.alias" for finder in sys.meta_path)
 
 

@@ -143,7 +143,7 @@ class Mailbox(Transport):
         self.receiving = [threading.Lock() for _ in range(self.size)]
 
     def waiting(self, source):
-        """Whether a message of a rank has come, at least in part."""
+        """True if a message of a rank has come, at least in part."""
         raise NotImplementedError
 
     def head(self, source):

@@ -1,9 +1,11 @@
-"""A process beside the ranks that mpiexec has started on this node: it names who was killed.
+"""A process beside the ranks that mpiexec has started on this node: it names the rank that was
+killed.
 
-MPI ends all ranks as soon as one is killed, mostly before they can say what they know. This process is told of the ends
-of ranks by file descriptors of their processes, and notes them in the record. When all have ended and none has said
-why, it writes the message that the others would have written. It also removes the files that MPI leaves in memory when
-it ends a job. The signal can be seen until MPI takes leave of the process, which may be too soon.
+MPI ends all ranks as soon as one is killed, mostly before they can say what they know. This process
+learns that ranks have ended from file descriptors of their processes, and notes it in the record.
+When all have ended and none has said why, it writes the message that the others would have written.
+It also removes the files that MPI leaves in memory when it ends a job. The signal can be seen until
+MPI takes leave of the process, which may be too soon.
 
 A dying process closes its files some time before its end is told. mpiexec (MPICH's) listens to the connection that it
 has with each rank: it could end the others so early that their ends are told first. Each rank therefore leaves the

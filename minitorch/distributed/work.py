@@ -41,11 +41,11 @@ class Work:
     synchronize = wait
 
     def is_completed(self):
-        """Whether the call is done, with or without an error."""
+        """True if the call is done, with or without an error."""
         return self._future.done()
 
     def is_success(self):
-        """Whether the call is done without an error."""
+        """True if the call is done without an error."""
         return self._future.done() and self._future._error is None
 
     def exception(self):

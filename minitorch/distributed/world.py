@@ -1,4 +1,5 @@
-"""The job that a rank belongs to: `init_process_group`, sub-groups, and how ranks are told of each other."""
+"""The job that a rank belongs to: `init_process_group`, sub-groups, and how ranks find each
+other."""
 
 import atexit
 import itertools
@@ -124,7 +125,7 @@ beginnings = itertools.count()                             # the store of launch
 
 
 def of_launchers():
-    """Whether launchers serve the store of this job: those of several nodes do."""
+    """True if launchers serve the store of this job: those of several nodes do."""
     return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
 
 
@@ -313,17 +314,17 @@ def destroy_process_group(group=None):
 
 # ------------------------------------------------------------------ questions
 def is_available():
-    """Whether there is a distributed package: True."""
+    """True: there is a distributed package."""
     return True
 
 
 def is_initialized():
-    """Whether this rank has joined a job."""
+    """True if this rank has joined a job."""
     return context.find() is not None
 
 
 def is_mpi_available():
-    """Whether mpi4py is installed."""
+    """True if mpi4py is installed."""
     return find_spec("mpi4py") is not None
 
 
@@ -333,7 +334,7 @@ def is_gloo_available():
 
 
 def is_nccl_available():
-    """Whether CuPy and NCCL are installed; else tensors of CUDA devices go by way of the host."""
+    """True if CuPy and NCCL are installed; else tensors of CUDA devices go by way of the host."""
     return nccl_transport.library() is not None
 
 
@@ -346,14 +347,14 @@ is_xccl_available = is_ucc_available
 
 
 def is_backend_available(backend):
-    """Whether a backend of this name can be used."""
+    """True if a backend of this name can be used."""
     name = str(backend).lower()
     return (is_mpi_available() if name == "mpi" else is_nccl_available() if name == "nccl" else
             name in ("gloo", "threaded", "shared"))
 
 
 def is_torchelastic_launched():
-    """Whether the launcher has started this process."""
+    """True if the launcher has started this process."""
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 

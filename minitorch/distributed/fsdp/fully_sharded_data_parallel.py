@@ -60,7 +60,7 @@ class MixedPrecision:
 
 @dataclass
 class CPUOffload:
-    """Whether shards of the first FSDP lie on the CPU."""
+    """True if shards of the first FSDP lie on the CPU."""
 
     offload_params: bool = False
 

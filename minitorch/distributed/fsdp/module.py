@@ -169,13 +169,14 @@ class FSDPModule:
         self._fsdp.group.reshard()
 
     def set_requires_gradient_sync(self, requires_gradient_sync, *, recurse=True):
-        """Whether backward passes reduce gradients. While they do not, full gradients are added up on each rank."""
+        """Set whether backward passes reduce gradients; if not, each rank adds up full
+        gradients."""
         for state in self._states(recurse):
             state.group.syncs = bool(requires_gradient_sync)
 
     def set_requires_all_reduce(self, requires_all_reduce, *, recurse=True):
-        """Whether copies (with a mesh of two dimensions) average their gradients. While they do not, each rank adds up
-        its rows of the gradients of its own copy."""
+        """Set whether copies (with a mesh of two dimensions) average their gradients. While they do
+        not, each rank adds up its rows of the gradients of its own copy."""
         for state in self._states(recurse):
             state.group.syncs_copies = bool(requires_all_reduce)
 
@@ -183,19 +184,21 @@ class FSDPModule:
         """Accepted: a backward pass waits for all of its reductions here."""
 
     def set_reshard_after_forward(self, reshard_after_forward, *, recurse=True):
-        """Whether parameters are let go of after the forward pass and gathered again for the backward pass."""
+        """Set whether parameters are freed after the forward pass and gathered again for the
+        backward pass."""
         if not isinstance(reshard_after_forward, bool):
             raise ValueError(f"reshard_after_forward should be a bool, got {type(reshard_after_forward)}")
         for state in self._states(recurse):
             state.given = state.reshards = reshard_after_forward
 
     def set_reshard_after_backward(self, reshard_after_backward, *, recurse=True):
-        """Whether parameters are let go of after the backward pass."""
+        """Set whether parameters are freed after the backward pass."""
         for state in self._states(recurse):
             state.group.reshards_after_backward = bool(reshard_after_backward)
 
     def set_unshard_in_backward(self, unshard_in_backward):
-        """Whether the backward pass gathers this module's parameters: False for what it does not need them for."""
+        """Set whether the backward pass gathers this module's parameters: False if it does not need
+        them."""
         self._fsdp.unshards_in_backward = bool(unshard_in_backward)
 
     def set_modules_to_forward_prefetch(self, modules):

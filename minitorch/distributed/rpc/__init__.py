@@ -11,5 +11,5 @@ for _name in __all__:
 
 
 def is_available():
-    """Whether there are remote calls: False."""
+    """False: there are no remote calls."""
     return False

@@ -336,7 +336,7 @@ def distribute_module(module, device_mesh=None, partition_fn=None, input_fn=None
 
 
 def replicate(module, mesh):
-    """Replicate the module's own parameters and buffers that are no DTensors yet."""
+    """Replicate the module's own parameters and buffers that are not DTensors yet."""
     for name, p in module._parameters.items():
         if p is not None and not isinstance(p, DTensor):
             module.register_parameter(name, distribute_tensor(p, mesh))

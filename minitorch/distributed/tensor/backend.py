@@ -1,9 +1,10 @@
 """`ShardedBackend`: the ops on arrays that lie on the ranks of a mesh, on top of the backend of this rank's parts.
 
-A DTensor is a tensor on such a backend. Autograd, derivative formulas and the engine know of no mesh: they call ops, on
-arrays that show the shape of the whole tensor. An op is computed by the rule of its definition (`rules`): of the
-placements of inputs and results that the rule names, those are taken that cost least to bring the inputs to; then each
-rank computes its part. An op without a rule is computed by every rank from the whole inputs.
+A DTensor is a tensor on such a backend. Autograd, derivative formulas and the engine do not know
+about meshes: they call ops, on arrays that show the shape of the whole tensor. An op is computed by
+the rule of its definition (`rules`): of the placements of inputs and results that the rule names,
+those are taken that cost least to bring the inputs to; then each rank computes its part. An op
+without a rule is computed by every rank from the whole inputs.
 """
 
 from typing import Any
@@ -153,7 +154,8 @@ class ShardedBackend(Backend):
         return sharded(self, value, shape, tuple(placements), frozen)
 
     def elementwise(self, function, arrays, name=None):
-        """``function(*arrays)``, element by element; `name` is that of the op it is, whose formulas tell of sums."""
+        """``function(*arrays)``, element by element; the formulas of the op `name` say whether sums
+        may pass."""
         call = rules.Call(self, None if name is None else OPS[name], [
             replicated(self, x) if isinstance(x, (self.inner.ndarray, np.ndarray)) else x for x in arrays], {})
         ins, outs = self.cheapest(call.arrays, rules.elementwise(call))
@@ -301,7 +303,7 @@ class Functions:
         F.inner.xp.copyto(target.value, moved, casting=casting, where=where)
 
     def may_share_memory(self, a, b, **options):
-        """Whether this rank's parts may."""
+        """True if this rank's shards may share memory."""
         return np.may_share_memory(*[x.value if x.__class__ is Sharded else x for x in (a, b)])
 
     shares_memory = may_share_memory

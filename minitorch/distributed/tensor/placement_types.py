@@ -10,15 +10,15 @@ class Placement:
     """The base of placements; each says how a tensor lies along one dimension of a mesh."""
 
     def is_shard(self, dim=None):
-        """Whether it is a `Shard`, of dimension `dim` if that is given."""
+        """True if it is a `Shard`, of dimension `dim` if that is given."""
         return isinstance(self, Shard) and (dim is None or self.dim == dim)
 
     def is_replicate(self):
-        """Whether it is `Replicate`."""
+        """True if it is `Replicate`."""
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op=None):
-        """Whether it is a `Partial`, of this operation if one is given."""
+        """True if it is a `Partial`, of this operation if one is given."""
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
 

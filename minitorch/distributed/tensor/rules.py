@@ -1,8 +1,9 @@
-"""Where the results of an op lie, if its inputs lie so: the rules of placements.
+"""Rules of placements: where the results of an op lie, given where its inputs lie.
 
-A rule names choices, each for one dimension of a mesh: a placement for each input (anything for what is no array), and
-one for the results, or a list of one for each. What is cut in a result comes with its size, ``(Shard(0), 12)``. The
-first choice is always that everything is on every rank.
+A rule names choices, each for one dimension of a mesh: a placement for each input (anything for
+what is not an array), and one for the results, or a list of one for each. What is cut in a result
+comes with its size, ``(Shard(0), 12)``. The first choice is always that everything is on every
+rank.
 
 Most rules are derived. Elementwise ops may be cut along any dimension that is not broadcast; ops along a `dim`, along
 the others. Sums over ranks (`Partial`) may go through an op that is linear: which inputs it is linear in, its
@@ -46,14 +47,14 @@ class Call:
         return {checked_dim(d, n) for d in (given if given.__class__ in (tuple, list) else (given,))}
 
     def even(self, size):
-        """Whether all parts of a dimension have one size, however it is cut."""
+        """True if all parts of a dimension have one size, however it is cut."""
         return size % self.F.mesh.size() == 0
 
     def is_smooth(self):
         return all([is_inexact(x.dtype) for x in self.arrays if x.__class__ is Sharded])
 
     def is_smooth_in(self, *places):
-        """Whether the arrays at these places have parts that are summed."""
+        """True if the arrays at these places have parts that are summed."""
         return all([self.arrays[i].__class__ is Sharded and is_inexact(self.arrays[i].dtype) for i in places])
 
 

@@ -73,7 +73,7 @@ def as_matrix(gradient):
 
 
 def is_smaller(matrix, state):
-    """Whether two thin matrices are enough smaller than the whole one."""
+    """True if two thin matrices are enough smaller than the whole one."""
     n, m = matrix.shape
     return (n + m) * state.rank * state.min_compression_rate < n * m
 
