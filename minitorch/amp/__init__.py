@@ -116,7 +116,7 @@ class GradScaler:
         return self._scale if self._enabled else 1.0
 
     def is_enabled(self):
-        """Whether the scaler does anything."""
+        """True if the scaler is enabled."""
         return self._enabled
 
     get_growth_factor, set_growth_factor = _setting("_growth_factor")

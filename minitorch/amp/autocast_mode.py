@@ -118,7 +118,7 @@ class autocast:
 
 
 def is_autocast_enabled(device_type="cuda"):
-    """Whether mixed precision is on for that type of device, in this thread."""
+    """True if mixed precision is on for that type of device, in this thread."""
     return state.devices.get(kind_of(device_type)) is not None
 
 
@@ -141,7 +141,7 @@ def set_autocast_dtype(device_type, dtype):
 
 
 def is_autocast_available(device_type):
-    """Whether there is mixed precision for that type of device."""
+    """True if there is mixed precision for that type of device."""
     return device_type in ("cpu", "cuda")
 
 

@@ -44,7 +44,7 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overl
 
 
 def is_differentiated(x):
-    """Whether a derivative of a tensor, backwards or forwards, may be asked for."""
+    """True if a derivative of a tensor, backwards or forwards, may be asked for."""
     return isinstance(x, Tensor) and (x.needs_grad and grad_mode.enabled
                                       or any([level in (x.tangents or ()) for level in grad_mode.levels]))
 

@@ -144,7 +144,8 @@ def promote_norm(op, inputs, kinds, attrs):
 
 
 def require_tensors(*inputs):
-    """Fail of an input that is no tensor, where a number would do as well: the guard of the caller names it."""
+    """Fail for an input that is not a tensor, even if a number would do: the caller's guard names
+    it."""
     return [x.array for x in inputs]
 
 

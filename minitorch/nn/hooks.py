@@ -233,9 +233,9 @@ class Hooked:
     def register_full_backward_hook(self, hook, prepend=False):
         """Call ``hook(module, grad_input, grad_output)`` when the gradients of the module's inputs are known.
 
-        Both are tuples, with None where a positional argument or result is no tensor or needs no gradient; keyword
-        arguments are not shown. A returned tuple replaces ``grad_input``. If no input requires a gradient the hook
-        runs with Nones as soon as ``grad_output`` is there.
+        Both are tuples, with None where a positional argument or result is not a tensor or needs no
+        gradient; keyword arguments are not shown. A returned tuple replaces ``grad_input``. If no
+        input requires a gradient the hook runs with Nones as soon as ``grad_output`` is there.
         """
         return add_hook(self._backward_hooks, hook, prepend=prepend)
 

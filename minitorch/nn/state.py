@@ -35,7 +35,8 @@ class Stateful:
     _version = 1
 
     def get_extra_state(self):
-        """State that is no tensor: a subclass returns anything that can be pickled, saved as ``_extra_state``."""
+        """State that is not a tensor: a subclass returns anything that can be pickled, saved as
+        ``_extra_state``."""
         raise RuntimeError(f"{type(self).__name__} has no extra state: define get_extra_state() to return it.")
 
     def set_extra_state(self, state):

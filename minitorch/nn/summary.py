@@ -11,7 +11,8 @@ __all__ = ["summary", "Summary"]
 
 
 def summary(model, *inputs, depth=None, **kwargs):
-    """Run ``model(*inputs, **kwargs)`` once, unrecorded, and tell of each module what it did. Not in PyTorch.
+    """Run ``model(*inputs, **kwargs)`` once, unrecorded, and report each module's work. Not in
+    PyTorch.
 
     Rows stand in the order of the calls, children under their parents, to `depth` levels (default: all). Parameters
     are those of a module's own, each counted once; FLOPs those of matrix products and convolutions, two for each

@@ -6,9 +6,9 @@
     @op(autocast="float32", input=lambda F, g, out, dim: out * (g - F.sum(g * out, dim=dim, keepdim=True)))
     def softmax(F, input, *, dim): ...
 
-A keyword that is no column of `Op` is the input being differentiated; `g` is the gradient of the output. A function of
-other ops that needs no formula of its own is a `composite`; a method whose signature is not that of the function of its
-name is a `method`.
+A keyword that is not a column of `Op` is the input being differentiated; `g` is the gradient of the
+output. A function of other ops that needs no formula of its own is a `composite`; a method whose
+signature is not that of the function of its name is a `method`.
 """
 
 import functools

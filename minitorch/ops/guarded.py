@@ -20,7 +20,7 @@ from ..explain.trees import one_at_a_time
 
 __all__ = ["guarded", "is_pending", "with_free_variables"]
 
-IMPORTED = time.time()     # a file that changes later is no source of what was imported
+IMPORTED = time.time()     # a file that changes later is not the source of what was imported
 
 FUNCTION = "the function that the block is in"
 BLOCK = f"""
@@ -81,7 +81,7 @@ def with_free_variables(code, names):
 
 
 def is_pending(function):
-    """Whether a function awaits its first call."""
+    """True if a function awaits its first call."""
     return function.__code__.co_name == first_call.__name__
 
 
@@ -99,7 +99,8 @@ def numpy_names(function):
 
 
 def reads(code, name):
-    """Whether a function, or one within it, has a variable of a name, or reads one from elsewhere."""
+    """True if a function, or one within it, has a variable of a name, or reads one from
+    elsewhere."""
     return name in (*code.co_varnames, *code.co_names, *code.co_freevars) or \
         any([reads(inner, name) for inner in code.co_consts if isinstance(inner, CodeType)])
 

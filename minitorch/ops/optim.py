@@ -1,6 +1,6 @@
 """Op definitions: reductions over many tensors at once, for optimisers and gradient clipping. They have no gradients.
 
-Functions that write in place are no ops: see `Backend.scale_all` and `Backend.step_at_once`.
+Functions that write in place are not ops: see `Backend.scale_all` and `Backend.step_at_once`.
 """
 
 from .define import op

@@ -105,7 +105,7 @@ class Elementwise(Optimizer):
 
     # -- one group -----------------------------------------------------------------------------------------
     def _update(self, key, group, params):
-        """One step for the tensors `params` of `group`, all of which have gradients."""
+        """One step for the tensors `params` of `group`; all have gradients."""
         if in_parts and any(step(self, key, group, params) for step in in_parts):
             return
         slots, fresh = self.slots(group), ()

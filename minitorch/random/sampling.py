@@ -66,8 +66,8 @@ def store(flat, part, values):
 def libm(name, x, dtype):
     """A function of the C library on each element of a float64 vector, for a result of `dtype`.
 
-    PyTorch calls the C library here. NumPy's vectorised functions differ from it in the last places of float64: of
-    no account to a narrower result, but not to a float64 one, for which the slow way is taken.
+    PyTorch calls the C library here. NumPy's vectorised functions differ from it in the last places
+    of float64: negligible below float64, so only float64 results take the slow way.
     """
     if dtype == f64:
         try:

@@ -87,8 +87,9 @@ def written_whole(path):
 
     Whatever happens on the way, power failure included, `path` holds either its old contents or all of the new. The
     new contents are gathered in a file beside it, ``.<name>.<8 letters>.tmp``; a killed process leaves it behind.
-    Permissions are kept, links are followed. What is no regular file (a pipe, ``/dev/null``) is written directly, and
-    so is, once all is gathered elsewhere, a file in a folder where no other can be made.
+    Permissions are kept, links are followed. Anything but a regular file (a pipe, ``/dev/null``) is
+    written directly, and so is, once all is gathered elsewhere, a file in a folder where no other
+    can be made.
     """
     path = os.path.realpath(os.fsdecode(path))
     folder, name = os.path.split(path)
@@ -231,7 +232,7 @@ class PyTorchFileReader(Reader):
         return [name.partition("/")[2] for name in self.entries]
 
     def has_record(self, name):
-        """Whether there is a record of that name."""
+        """True if there is a record of that name."""
         return name in self
 
     def get_record(self, name):

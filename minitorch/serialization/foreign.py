@@ -36,7 +36,7 @@ def safetensors(file, mapped=None):
     header = json.loads(exactly(file, length).tobytes().decode("utf-8"), parse_int=short_int,
                         object_pairs_hook=distinct)
     if not isinstance(header, dict):
-        raise ValueError("its header is no object")
+        raise ValueError("its header is not a JSON object")
     header.pop("__metadata__", None)
     described = sorted((describe(name, entry) for name, entry in header.items()), key=lambda found: found[1])
     at = 0
@@ -109,7 +109,7 @@ def arrays(archive, most):
     for entry in entries:
         name, dot, suffix = entry.filename.rpartition(".npy")
         if suffix or not dot or name in found or entry.compress_type not in (0, 8):        # stored, deflated
-            raise ValueError(f"{entry.filename[:60]!r} is no array of an .npz file")
+            raise ValueError(f"{entry.filename[:60]!r} is not an array of an .npz file")
         with archive.open(entry) as stream:
             found[name] = npy(stream, entry.file_size, name)
     return found

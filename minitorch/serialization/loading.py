@@ -71,7 +71,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
 
 
 def is_safe(weights_only):
-    """Whether a file is read as data alone: as the argument says, or the environment."""
+    """True if a file is read as data alone: as the argument says, or the environment."""
     no, yes = [os.environ.get(f"TORCH_FORCE_{word}WEIGHTS_ONLY_LOAD", "0").lower() in ("1", "y", "yes", "true")
                for word in ("NO_", "")]
     if no and yes:
@@ -96,7 +96,7 @@ def load_open(file, path, read, restore, mmap):
         raise RuntimeError("this is a tar archive, PyTorch's format before 0.1.10, which is not supported: load it in "
                            "PyTorch with weights_only=False, if you trust it, and save it again")
     if head[0] != pickle.PROTO[0]:
-        raise pickle.UnpicklingError(f"this is no file of PyTorch's: it begins with {head[:16]!r}")
+        raise pickle.UnpicklingError(f"this is not a PyTorch file: it begins with {head[:16]!r}")
     if mmap:
         raise RuntimeError("mmap can only be used with files saved with "
                            "`save(..., _use_new_zipfile_serialization=True)`, the format since PyTorch 1.6")

@@ -1,8 +1,9 @@
 """The names in PyTorch's files and what they stand for here: the whole of what a file may refer to.
 
-`table` maps ``"torch._utils._rebuild_tensor_v2"`` and the like to our own objects; `calls` says which of these a file
-may call, and with what function of ours. Nothing is ever imported on a file's behalf unless the caller has put it on
-the list with `add_safe_globals`, or has given up all protection with ``load(..., weights_only=False)``.
+`table` maps ``"torch._utils._rebuild_tensor_v2"`` and the like to our own objects; `calls` says
+which of these a file may call, and which of our functions answers. Nothing is ever imported on a
+file's behalf unless the caller has put it on the list with `add_safe_globals`, or has given up all
+protection with ``load(..., weights_only=False)``.
 """
 
 import re
@@ -88,7 +89,7 @@ def calls():
 
 @lru_cache(maxsize=1)
 def names():
-    """The way back, for saving: the id of an object of ours -> PyTorch's module and name."""
+    """The way back, for saving: the id of one of our objects -> PyTorch's module and name."""
     found = {}
     for name, value in table().items():
         if name.startswith("torch") and not name.startswith("torch.cuda."):

@@ -286,7 +286,8 @@ def check_geometry(offset, size, stride, unit, total):
 
 
 def is_equal(value, wanted):
-    """Whether something that a file made is `wanted`; a tensor would compare its elements, endlessly many perhaps."""
+    """True if something that a file made is `wanted`; a tensor would compare its elements,
+    endlessly many perhaps."""
     return type(value) is type(wanted) and value == wanted
 
 

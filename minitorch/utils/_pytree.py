@@ -148,8 +148,9 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=
 def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
     """Make instances of a dataclass nodes, whose children are the fields that are not None.
 
-    `field_names`: the fields that ``cls(...)`` takes, needed if `cls` is no dataclass; `drop_field_names`: fields that
-    are left out. ValueError if they are not the fields, or `cls` is a node already.
+    `field_names`: the fields that ``cls(...)`` takes, needed if `cls` is not a dataclass;
+    `drop_field_names`: fields that are left out. ValueError if they are not the fields, or `cls` is
+    a node already.
     """
     dropped = set(drop_field_names or ())
     if dataclasses.is_dataclass(cls):
@@ -211,7 +212,7 @@ def register_constant(cls):
 
 
 def is_constant_class(cls):
-    """Whether `register_constant` was called with a class."""
+    """True if `register_constant` was called with a class."""
     return isinstance(cls, type) and cls in CONSTANTS
 
 
@@ -222,19 +223,19 @@ def _deregister_pytree_node(cls):
 
 
 def is_namedtuple_class(cls):
-    """Whether a class is one of named tuples."""
+    """True if a class is a named tuple class."""
     return (isinstance(cls, type) and issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple)
             and all(type(field) is str for field in cls._fields) and callable(getattr(cls, "_make", None))
             and callable(getattr(cls, "_asdict", None)))
 
 
 def is_namedtuple_instance(obj):
-    """Whether an object is a named tuple."""
+    """True if an object is a named tuple."""
     return is_namedtuple_class(type(obj))
 
 
 def is_namedtuple(obj):
-    """Whether an object is a named tuple or a class of some."""
+    """True if an object is a named tuple or a named tuple class."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
@@ -263,7 +264,7 @@ class TreeSpec:
         self.num_nodes = 1 + sum([child.num_nodes for child in self.children_specs])
 
     def is_leaf(self):
-        """Whether this is the structure of a leaf."""
+        """True if this is the structure of a leaf."""
         return False
 
     def children(self):
@@ -407,7 +408,8 @@ def _map(func, tree):
 
 
 def _children_like(tree, children, context, other):
-    """The children of `other` in the order of those of `tree`; ValueError if it is no node of the same kind."""
+    """The children of `other` in the order of those of `tree`; ValueError if it is not a node of
+    the same kind."""
     node = node_of(type(other))
     both_dicts = isinstance(tree, dict) and isinstance(other, dict)
     if node is None or not (both_dicts or type(other) is type(tree)):
@@ -455,27 +457,27 @@ def tree_map_only_(kind, func, tree, is_leaf=None):
 
 # ---- questions ---------------------------------------------------------------------------------------------
 def tree_is_leaf(tree, is_leaf=None):
-    """Whether a pytree is nothing but a leaf."""
+    """True if a pytree is nothing but a leaf."""
     return node_of(type(tree)) is None or (is_leaf is not None and bool(is_leaf(tree)))
 
 
 def tree_all(pred, tree, is_leaf=None):
-    """Whether ``pred(leaf)`` holds for all leaves."""
+    """True if ``pred(leaf)`` holds for all leaves."""
     return all(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def tree_any(pred, tree, is_leaf=None):
-    """Whether ``pred(leaf)`` holds for any leaf."""
+    """True if ``pred(leaf)`` holds for any leaf."""
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def tree_all_only(kind, pred, tree, is_leaf=None):
-    """Whether ``pred(leaf)`` holds for all leaves that are instances of `kind`."""
+    """True if ``pred(leaf)`` holds for all leaves that are instances of `kind`."""
     return all(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, kind))
 
 
 def tree_any_only(kind, pred, tree, is_leaf=None):
-    """Whether ``pred(leaf)`` holds for any leaf that is an instance of `kind`."""
+    """True if ``pred(leaf)`` holds for any leaf that is an instance of `kind`."""
     return any(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, kind))
 
 

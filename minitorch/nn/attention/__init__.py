@@ -21,7 +21,7 @@ class SDPBackend(IntEnum):
 def sdpa_kernel(backends, set_priority=False):
     """A context in which attention is computed as it is outside: `backends`, one or a list, is looked at and left.
 
-    AssertionError for what is no `SDPBackend`.
+    AssertionError for anything that is not an `SDPBackend`.
     """
     for backend in backends if isinstance(backends, list) else [backends]:
         if not isinstance(backend, SDPBackend):

@@ -137,7 +137,7 @@ class BlockMask:
         return math.prod(self.shape)
 
     def to_dense(self):
-        """The blocks of which something is kept, as a tensor of ones and zeros."""
+        """The blocks that are kept at least in part, as a tensor of ones and zeros."""
         found = dense(self.kv_num_blocks, self.kv_indices)
         if self.full_kv_num_blocks is not None:
             found = found | dense(self.full_kv_num_blocks, self.full_kv_indices)

@@ -1,4 +1,5 @@
-"""Containers: modules (and parameters) kept in lists and dicts, so that their parents know of them."""
+"""Containers: modules (and parameters) kept in lists and dicts, so that their parents register
+them."""
 
 import operator
 from collections import OrderedDict
@@ -268,7 +269,8 @@ def _described(value, type_name):
 
 
 class ParameterList(Module):
-    """A list of parameters (tensors become parameters; other values are kept but are no parameters)."""
+    """A list of parameters (tensors become parameters; other values are kept but are not
+    parameters)."""
 
     def __init__(self, values=None):
         super().__init__()

@@ -27,7 +27,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits the dimension ``dim`` into ``unflattened_size``, a tuple of ints of which one may be -1.
+    """Splits the dimension ``dim`` into ``unflattened_size``, a tuple of ints; one may be -1.
 
     PyTorch's named dimensions are not supported: a string for ``dim`` is a TypeError.
     """

@@ -61,7 +61,8 @@ class Module(Hooked, Stateful):
 
     training: bool
     dump_patches = False
-    # Whether __init__ passes its arguments on to the next class, for modules with a second base class.
+    # If True, __init__ passes its arguments on to the next class, for modules with a second base
+    # class.
     call_super_init = False
 
     def __init__(self, *args, **kwargs):
@@ -104,7 +105,7 @@ class Module(Hooked, Stateful):
         self._parameters[name] = registered("parameter", self, name, param)
 
     def register_buffer(self, name, tensor, persistent=True):
-        """Add ``tensor`` (or None) as state that is no parameter, such as a running mean.
+        """Add ``tensor`` (or None) as state that is not a parameter, such as a running mean.
 
         It moves with the module; ``persistent=False`` leaves it out of the ``state_dict``.
         """
@@ -177,7 +178,7 @@ class Module(Hooked, Stateful):
         self._buffers[name] = registered("buffer", self, name, value)
 
     def _leave_other_places(self, name, place, what):
-        """Before ``name`` is filed in the dict ``place``: make sure that it stands nowhere else."""
+        """Before ``name`` enters the dict ``place``, remove it from the other dicts."""
         kept = self.__dict__
         if place not in kept:
             raise AttributeError(f"cannot assign {what} before Module.__init__() call: write super().__init__() "

@@ -18,7 +18,8 @@ def _slots(module, remove_duplicate):
 
 
 def _place_of(module, path):
-    """(dict, name) for a path that is no slot: an attribute, or one of the original's behind a compiled module."""
+    """(dict, name) for a path that is not a slot: an attribute, or one of the original's behind a
+    compiled module."""
     owner, _, name = path.rpartition(".")
     owner = module.get_submodule(owner)
     owner = getattr(owner, "_orig_mod", owner)
@@ -84,9 +85,10 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """``module(*args, **kwargs)`` with the tensors of ``parameters_and_buffers``, a dict by path, in place of its own.
 
-    Gradients flow to the given tensors. ``args`` that is no tuple is one argument. ``tie_weights``: a tensor that
-    occurs under several names is replaced everywhere. ``strict``: every name must be given, and no other; else names
-    that are none of parameters and buffers are attributes for the time of the call. Several dicts are one.
+    Gradients flow to the given tensors. ``args`` that is not a tuple is one argument.
+    ``tie_weights``: a tensor that occurs under several names is replaced everywhere. ``strict``:
+    every name must be given, and no other; else names that are none of parameters and buffers are
+    attributes for the time of the call. Several dicts are one.
 
     >>> import minitorch
     >>> from minitorch import nn

@@ -307,7 +307,7 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
 
 
 def whole(name, **values):
-    """The values as ints; TypeError for anything that is no integer."""
+    """The values as ints; TypeError for anything that is not an integer."""
     if all([x.__class__ is int and LOWEST <= x <= HIGHEST for x in values.values()]):
         return list(values.values())
     for word, x in values.items():

@@ -18,7 +18,8 @@ from .create import empty, tensor
 
 # ---- by functions of Python ------------------------------------------------------------------------------------
 def require_no_grad(name, *tensors):
-    """RuntimeError if one of the tensors requires gradients, which a function of Python has none of."""
+    """RuntimeError if one of the tensors requires gradients, since a Python function has no
+    derivative."""
     if any([x.needs_grad for x in tensors]):
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
 
@@ -87,7 +88,7 @@ def dim_order(self, *, ambiguity_check=False):
     strides, shape = self.stride(), self.array.shape
 
     def order(a, b):
-        """Whether a lies further out (1) or further in (-1) than b; 0 where nothing tells."""
+        """1 if dimension a is further out than b, -1 if further in, 0 if that is undetermined."""
         if not strides[a] or not strides[b]:
             return 0
         return (strides[a] > strides[b]) - (strides[a] < strides[b]) or int(shape[a] > shape[b])
@@ -140,7 +141,7 @@ def is_distributed(input):
 
 @composite(method=False)
 def is_inference(input):
-    """Whether the memory of `input` was made in `inference_mode`."""
+    """True if the memory of `input` was made in `inference_mode`."""
     return input.is_inference()
 
 

@@ -215,7 +215,7 @@ lcm = ufunc("lcm", "The least common multiple of integers.", inputs=["input", "o
 
 # ---- powers ------------------------------------------------------------------------------------------------
 def positive_exponent(input, exponent):
-    """RuntimeError for integers to a negative integer power, which is no integer."""
+    """RuntimeError for integers to a negative integer power: the result is not an integer."""
     if exponent.__class__ is int and exponent < 0 and getattr(input, "dtype", None) is not None and \
             input.dtype.kind in "iub":
         raise RuntimeError("Integers to negative integer powers are not allowed.")

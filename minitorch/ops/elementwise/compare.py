@@ -261,5 +261,5 @@ def equal(input, other):
 
 
 def all_of(x):
-    """Whether all elements are True, as a bool."""
+    """True if all elements are True, as a bool."""
     return bool(x.backend.to_host(x.array) if x.is_meta else x.array.all())    # the first raises an error: no values

@@ -18,7 +18,7 @@ __all__ = ["complex", "conj", "imag", "polar", "real"]
 
 
 def is_complex(x):
-    """Whether a raw array or a tensor is complex."""
+    """True if a raw array or a tensor is complex."""
     return getattr(x, "array", x).dtype.kind == "c"
 
 

@@ -168,7 +168,7 @@ def _cholesky(F, input, *, name):
     check(name, input, square=True)
     try:
         out = F.xp.linalg.cholesky(input)
-        if input.size:                                     # NaN, of which LAPACKs think differently, spreads to the end
+        if input.size:                    # NaN, which LAPACKs treat differently, spreads to the end
             last = out[..., -1, -1]
             if last != last if out.ndim == 2 else (last != last).any():
                 raise ArrayLinAlgError

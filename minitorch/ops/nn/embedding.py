@@ -12,7 +12,7 @@ from ..define import composite, op
     weight=lambda F, g, input, weight_shape, padding_idx, scale_grad_by_freq: F.embedding_backward(
         g, input, rows=weight_shape[0], padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq),
     sample=lambda d: ([d.integers((2, 3), 0, 3), d.array((4, 2))],
-                      dict(padding_idx=-1, scale_grad_by_freq=False)))   # with others it is no derivative
+                      dict(padding_idx=-1, scale_grad_by_freq=False)))   # others: not a derivative
 def _embedding(F, input: Other, weight, *, padding_idx, scale_grad_by_freq):
     """``weight[input]``: indices (*) and a table (V, D) give (*, D)."""
     check_lookup(input, weight)
@@ -23,7 +23,7 @@ def _embedding(F, input: Other, weight, *, padding_idx, scale_grad_by_freq):
 
 
 def check_lookup(input, weight):
-    """Raise an error for indices that are no integers or negative, and for a table that is no matrix."""
+    """Raise an error for non-integer or negative indices, and for a table that is not a matrix."""
     if input.dtype.kind not in "iu":
         raise RuntimeError(f"Expected tensor for argument #1 'indices' to have one of the scalar types Long, "
                            f"Int; but got {input.dtype} instead")

@@ -38,7 +38,7 @@ class Pooling(NamedTuple):
         return view.transpose(*range(lead), *range(lead + n, lead + 2 * n), *range(lead, lead + n))
 
     def miss(self, size):
-        """Whether a window may cover padding only, which takes positions that lie apart."""
+        """True if a window may cover padding only, which takes positions that lie apart."""
         return any(d > 1 and -before % d >= n for n, _, s, p, d, _ in zip(size, *self) for before in range(p, 0, -s))
 
     def axes(self):

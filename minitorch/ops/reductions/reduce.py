@@ -10,7 +10,8 @@ from ..define import composite, op
 
 # ---- dimensions --------------------------------------------------------------------------------------------
 def is_all(dim):
-    """Whether `dim` stands for all dimensions: None, or an empty list. NumPy's integers cannot be compared with ()."""
+    """True if `dim` stands for all dimensions: None, or an empty list. NumPy's integers cannot be
+    compared with ()."""
     return dim is None or isinstance(dim, (tuple, list)) and not dim
 
 

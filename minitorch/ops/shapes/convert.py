@@ -64,7 +64,7 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
 
 
 def cast(x, found):
-    """`x` in a NumPy dtype; a result that is no float has no gradient."""
+    """`x` in a NumPy dtype; non-floating results have no gradient."""
     if found.kind not in "fcV" or found.itemsize > 1 and not (x.needs_grad or open_levels and grad_mode.levels):
         return wrap(copy_like(x.array, found), x.backend)
     return _to(x, dtype=found)
@@ -143,7 +143,8 @@ def clone_in(input, *, memory_format=None):
 
 
 def lies_in_one(x, memory_format):
-    """Whether the elements lie in the order of `memory_format` and, if that has channels last, in no other."""
+    """True if the elements lie in the order of `memory_format` and, if that has channels last, in
+    no other."""
     return x.is_contiguous(memory_format=memory_format) and (memory_format is contiguous_format
                                                              or not x.is_contiguous())
 

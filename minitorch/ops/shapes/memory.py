@@ -16,7 +16,8 @@ class UntypedStorage:
     """The memory behind one or more tensors, as PyTorch shows it: a row of bytes."""
 
     def __init__(self, memory=0):
-        """Of an array; of a number of bytes, uninitialised; or of a sequence of bytes."""
+        """The storage of an array, of a number of bytes, uninitialised, or of a sequence of
+        bytes."""
         if isinstance(memory, int):
             memory = host().xp.empty(memory, "uint8")
         elif isinstance(memory, (list, tuple)):
@@ -111,7 +112,7 @@ class TypedStorage(UntypedStorage):
 
 @method
 def _is_view(self):
-    """Whether this tensor was made as a view of another one, `_base`."""
+    """True if this tensor was made as a view of another one, `_base`."""
     return self._base is not None
 
 
@@ -143,7 +144,7 @@ def storage_range(self):
 
 @method
 def is_contiguous(self, memory_format=None):
-    """Whether the elements lie in memory in the order of the indices, without gaps."""
+    """True if the elements lie in memory in the order of the indices, without gaps."""
     if memory_format is not None and memory_format in (channels_last, channels_last_3d):
         return self.array.ndim == (4 if memory_format is channels_last else 5) and is_channels_last(self.array)
     return self.array.flags.c_contiguous
@@ -168,12 +169,13 @@ def storage(self):
 
 
 def is_same_memory(a, b):
-    """Whether two arrays look at the same elements in the same order, so that copying one to the other does nothing."""
+    """True if two arrays look at the same elements in the same order, so that copying one to the
+    other does nothing."""
     return a is b or (may_overlap(a, b) and owner(a) is owner(b) and a.dtype == b.dtype and is_same_start(a, b) and (
         a.shape == b.shape and a.strides == b.strides or steps(a) == steps(b) and fits(a.shape, b.shape)))
 
 
 def fits(shape, other):
-    """Whether two shapes are the same but for leading dimensions of size 1."""
+    """True if two shapes are the same but for leading dimensions of size 1."""
     n = min(len(shape), len(other))
     return shape[len(shape) - n:] == other[len(other) - n:]      # the rest is 1s, where the elements are the same

@@ -79,7 +79,7 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 @composite
 def unflatten(input, dim, sizes):
-    """`input` with dimension `dim` as several of `sizes`, one of which may be -1."""
+    """`input` with dimension `dim` as several of `sizes`; one size may be -1."""
     d, shape = dim_of(input, dim), input.array.shape
     if not shape:
         raise RuntimeError(f"unflatten: Dimension specified as {dim} but tensor has no dimensions")

@@ -88,12 +88,12 @@ class Measurement:
         return min(max(math.floor(math.log10(self.median / interval)), 1), 5)
 
     def meets_confidence(self, threshold=0.1):
-        """Whether the middle half lies within this share of the median."""
+        """True if the middle half lies within this share of the median."""
         return self.iqr / self.median < threshold
 
     @property
     def has_warnings(self):
-        """Whether the runs differ by more than a tenth."""
+        """True if the runs differ by more than a tenth."""
         return bool(self.warnings())
 
     def warnings(self):

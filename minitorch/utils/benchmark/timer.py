@@ -69,7 +69,8 @@ class Timer:
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, min_run_time):
-        """So many calls that they take a thousandth of the whole time, and the clock a thousandth of theirs."""
+        """The number of calls that take a thousandth of the whole time, and the clock a thousandth
+        of that."""
         overhead = timeit.Timer("pass").timeit(5) / 5
         number = 1
         while True:

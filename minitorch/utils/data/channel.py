@@ -6,7 +6,7 @@ holds no more than the batches under way, whatever the program keeps of them, an
 
 A block has no name: the worker sends it as an open file, behind the first message about it. So nothing is left behind
 however the processes end, by kill -9 too. (On Windows blocks have names, which end with the processes that know them.)
-Where there is no shared memory to be had (a container may have as little as 64 MB of it), the arrays go through the
+Without shared memory (a container may have as little as 64 MB of it), the arrays go through the
 pipe, slower, with a warning.
 """
 

@@ -42,7 +42,8 @@ def default_collate(batch: Sequence) -> Any:
 
 
 def collate(batch: Sequence, *, collate_fn_map: CollateMap | None = None) -> Any:
-    """`default_collate` with a table of one's own: type of a sample -> ``function(batch, *, collate_fn_map)``."""
+    """`default_collate` with a custom table: type of a sample ->
+    ``function(batch, *, collate_fn_map)``."""
     sample = batch[0]
     function = _lookup(sample, collate_fn_map or {})
     if function is not None:

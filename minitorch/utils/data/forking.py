@@ -37,7 +37,7 @@ def quiet_products() -> Iterator[None]:
 
 
 def _others() -> bool:
-    """Whether there are threads that may multiply matrices meanwhile."""
+    """True if other threads may multiply matrices meanwhile."""
     me = threading.current_thread()
     return any(thread is not me and not thread.name.startswith(NAME) for thread in threading.enumerate())
 
