@@ -21,7 +21,7 @@ def text(lines):
 
 
 def html(state, lines):
-    """A card of labelled lines, the first of which is its head."""
+    """A card of labelled lines; the first one is its head."""
     sign, ink, paper = LOOKS[state]
     (head, text), *rest = lines
     rows = "".join(f'<div style="margin-top:.35em"><span style="color:{ink};font-weight:600">{escape(label)}:</span> '

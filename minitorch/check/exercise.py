@@ -42,7 +42,7 @@ HINTS = os.environ.get("MINITORCH_HINTS", "1") != "0"
 
 
 def allow_hints(allowed=True):
-    """Whether hints are given; teachers switch them off here, or by the environment variable MINITORCH_HINTS=0."""
+    """Switch hints on or off; the environment variable MINITORCH_HINTS=0 switches them off, too."""
     global HINTS
     HINTS = bool(allowed)
 
@@ -66,7 +66,7 @@ class Exercise:
         self._cases = self._draw = self._truth = self._describe = None
         self._run = lambda solution, *args: solution(*args)
 
-    # What a check declares, as decorators.
+    # Decorators by which a check declares its parts.
     def cases(self, function):
         """``function()`` gives examples (tuples of arguments) that are always tried, before those drawn."""
         self._cases = function
@@ -103,7 +103,7 @@ class Exercise:
         """Mistakes of one line: ``name=(words, function)``."""
         self.mistakes.update(mistakes)
 
-    # What students and graders use.
+    # The interface for students and graders.
     def __call__(self, solution):
         """Check `solution`; never raises because of what is wrong with it."""
         result = self._check(solution)
@@ -173,7 +173,7 @@ class Exercise:
         return copy.deepcopy(value) if isinstance(value, dict) else value
 
     def same(self, one, other):
-        """Whether two outcomes agree: equal values, or errors of one class."""
+        """True if two outcomes agree: equal values, or errors of one class."""
         if one.error is not None or other.error is not None:
             return type(one.error) is type(other.error)
         return equal(one.value, other.value, self.rtol, self.atol)
@@ -314,7 +314,8 @@ def report():
 
 
 def passed(*names):
-    """Whether these exercises are solved in this session; says which are not. For cells that use the solutions."""
+    """True if these exercises are solved in this session; prints which are not. For cells that use
+    them."""
     todo = [name for name in names if not (name in RESULTS and RESULTS[name].ok)]
     if todo:
         print(f"This cell uses your solution of {', '.join(todo)}: solve and check it first, then come back.")
@@ -343,7 +344,8 @@ def plain(value):
 
 
 def equal(a, b, rtol, atol):
-    """Whether two plain values agree; shapes must be equal, lists and tuples are the same, so are 0-d and numbers."""
+    """True if two plain values agree; shapes must be equal, lists and tuples are the same, so are
+    0-d and numbers."""
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(equal(x, y, rtol, atol) for x, y in zip(a, b))
     if isinstance(a, dict) and isinstance(b, dict):

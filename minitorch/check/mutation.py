@@ -86,7 +86,7 @@ def mutant(name):
 
 
 def notices(test, library):
-    """Whether the test fails for this library; NotImplementedError is passed on."""
+    """True if the test fails for this library; NotImplementedError is passed on."""
     try:
         test(library)
     except NotImplementedError:

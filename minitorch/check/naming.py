@@ -56,7 +56,7 @@ def name_of(exercise, tried):
 
 
 def explains(exercise, function, tried):
-    """Whether a mistake gives what was found on all examples."""
+    """True if a mistake gives what was found on all examples."""
     return all(exercise.same(example.found, exercise._outcome(function, example.args)) for example in tried)
 
 
@@ -91,7 +91,7 @@ def by_parts(exercise, tried):
 
 
 def same_part(exercise, one, other, k):
-    """Whether two outcomes agree in part k."""
+    """True if two outcomes agree in part k."""
     values = [outcome.value for outcome in (one, other)]
     if not all(isinstance(value, (list, tuple)) and k < len(value) for value in values):
         return False
@@ -129,7 +129,7 @@ def by_factor(exercise, tried):
 
 
 def by_examples(exercise, tried):
-    """Mistakes each of which errs only where the answer errs, and which explain all failing examples together.
+    """Mistakes that err only where the answer errs, and that together explain all failing examples.
 
     The entries of a dictionary count as examples of their own.
     """
@@ -174,7 +174,7 @@ def entries(exercise, tried, outcomes):
 
 
 def agree(exercise, one, other):
-    """Whether two outcomes are the same, arguments left as they were included."""
+    """True if two outcomes are the same, arguments left as they were included."""
     return one.changed_inputs is None and exercise.same(one, other)
 
 
@@ -212,7 +212,7 @@ def is_bool(value):
 
 
 def close(a, b):
-    """Whether two arrays of one shape agree."""
+    """True if two arrays of one shape agree."""
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=1e-4, atol=1e-7, equal_nan=True))
 
 

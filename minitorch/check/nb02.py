@@ -257,7 +257,7 @@ tanh.draw(lambda d: (lambda g, x: (g, x, math.tanh(x)))(d.choice([2.0, -1.0, 0.5
 tanh.truth(lambda g, x, y: g * (1 - y * y))
 tanh.slips(
     no_upstream=(UPSTREAM, lambda g, x, y: 1 - y * y),
-    x_for_y=("1 - x**2 where 1 - y**2 was meant: the formula speaks of the *output*",
+    x_for_y=("1 - x**2 where 1 - y**2 was meant: the formula is in terms of the *output*",
              lambda g, x, y: g * (1 - x * x)),
     twice=("tanh was taken twice: y is tanh(x) already, so 1 - y**2", lambda g, x, y: g * (1 - math.tanh(y) ** 2)),
     sigmoid=("that is the slope of the sigmoid, y(1-y); for tanh it is 1 - y**2", lambda g, x, y: g * y * (1 - y)),

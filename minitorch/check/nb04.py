@@ -249,7 +249,7 @@ PLANTED = ("repeated indices", "an empty list", "the last element", "the first e
 
 @strategy.run
 def _(solution):
-    """Whether all lists are valid, and which of five bugs 200 of them would reveal."""
+    """The check that all lists are valid, and the bugs, among five, that 200 of them reveal."""
     rng, lists = random.Random(0), []
     for _ in range(200):
         n = rng.randint(1, 5)

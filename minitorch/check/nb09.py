@@ -120,7 +120,7 @@ attention.slips(
           attend_but(weigh=lambda scores, mask, axis: scores.softmax(axis) * mask)),
     inverted=("the mask is used the wrong way round: True means allowed", attend_but(use=lambda mask: ~mask)),
     no_mask=("the mask is not used", attend_but(use=ones_like)),
-    no_softmax=("raw scores are no weights: softmax is missing",
+    no_softmax=("raw scores are not weights: softmax is missing",
                 attend_but(weigh=lambda scores, mask, axis: scores * mask)),
     zeroed=("scores of 0 still get weight, exp(0) = 1: use minus infinity",
             attend_but(weigh=lambda scores, mask, axis: (scores * mask).softmax(axis))))

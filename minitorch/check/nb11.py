@@ -171,7 +171,7 @@ loss_scale = Exercise(
 loss_scale.cases(lambda: [(1.0,), (65504.0,), (3.0,), (1e-3,), (2.5e-7,), (1e5,), (0.25,), (100.0,)])
 loss_scale.truth(lambda largest: 2.0 ** math.floor(math.log2(65504 / largest)))
 loss_scale.slips(
-    any_number=("65504 / largest is no power of two: each gradient is then rounded once more",
+    any_number=("65504 / largest is not a power of two: each gradient is then rounded once more",
                 lambda largest: 65504 / largest),
     rounded=("the exponent is rounded to the nearest, so that the largest may overflow: round *down*",
              lambda largest: 2.0 ** round(math.log2(65504 / largest))),

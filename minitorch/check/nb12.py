@@ -24,7 +24,7 @@ WORDS = {
 
 @functools.cache
 def missing():
-    """What the simulator lacks here, in words; "" if it runs."""
+    """The reason why the simulator does not run here, in words; "" if it runs."""
     try:
         from cupy.cuda import nvrtc
 
@@ -39,7 +39,8 @@ def missing():
 
 
 def lend_simulator(home):
-    """Put a copy of the simulator's compiled runtime among the caches of who lives in `home`: g++ takes 6 s for it."""
+    """Copy the simulator's compiled runtime, which takes g++ 6 s, to the caches of the user at
+    `home`."""
     if missing():
         return
     from ..backends.cache import checksum_of
@@ -70,7 +71,7 @@ class Excess(str):
 
 
 class Launched(Outcome):
-    """What a kernel wrote, and what was too expensive; or all that the simulator says."""
+    """The result of a kernel, and what was too expensive; or the simulator's message."""
 
     def __str__(self):
         if self.error is not None:
@@ -466,7 +467,7 @@ matmul.slips(
              but(MATMUL, (" && first + x < k", ""))),
     reset=("each step along k must *add* to the sum: it starts from 0 again",
            but(MATMUL, ("        s[y][x]", "        sum = 0;\n        s[y][x]"))),
-    whole_tiles=("the last tile is left out when k is no multiple of 8",
+    whole_tiles=("the last tile is left out when k is not a multiple of 8",
                  but(MATMUL, ("first < k;", "first + 8 <= k;"))),
     turned=("the tile of `a` is read by columns: row y of it is s[y][j]", but(MATMUL, ("s[y][j]", "s[j][y]"))))
 

@@ -162,7 +162,7 @@ finishes.describe(lambda programs: "; ".join(
 
 
 def simulate(programs):
-    """What is left when nothing more can happen."""
+    """The operations that are left when no rank can go on."""
     left = [list(ops) for ops in programs]
     moved = True
     while moved:

@@ -53,7 +53,7 @@ sgd_step.draw(lambda d: (d.integers((d.int(1, 2),), -2, 2).astype(float), d.int(
 
 
 class Pair(nn.Module):
-    """Two parameters, one of which the loss does not use."""
+    """Two parameters; the loss does not use the second one."""
 
     def __init__(self, values):
         super().__init__()

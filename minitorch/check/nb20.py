@@ -30,7 +30,7 @@ loss_pull.slips(
     only_right=("only the right class gets a gradient: the others share the sum in the logarithm, and are pushed down",
                 lambda z, y: rise(z, y) * one_hot(y, z.shape[1]).double()),
     no_target=("that is the first part alone: minus 1 at the right class is missing", lambda z, y: rise(z, y, right=0)),
-    no_softmax=("logits are no probabilities: softmax is missing",
+    no_softmax=("logits are not probabilities: softmax is missing",
                 lambda z, y: (z - one_hot(y, z.shape[1]).double()) / len(y)),
     logarithm=("log-probabilities instead of probabilities",
                lambda z, y: (z.log_softmax(1) - one_hot(y, z.shape[1]).double()) / len(y)),

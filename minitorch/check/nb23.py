@@ -183,7 +183,7 @@ triage.slips(
                  asked(("rate too high", "dead", "rate too low", "not finite"))),
     any_growth=("a loss that has grown a little is noise, unless the steps are large, too",
                 asked(**{"rate too high": lambda f, n, r, d: n > f})),
-    any_stride=("large steps alone are no fault, if the loss falls", asked(
+    any_stride=("large steps alone are not a fault, if the loss falls", asked(
         **{"rate too high": lambda f, n, r, d: r > 0.1})),
     low_before_dead=("dead units have no gradient, so their weights do not move: ask for dead units before you blame "
                      "the learning rate", asked(("not finite", "rate too high", "rate too low", "dead"))),
@@ -220,7 +220,7 @@ def patient(seed):
 
 @fit.run
 def _(solution, seed):
-    """Whether most answers are right, and the first finding of the doctor."""
+    """True if most answers are right, and the first finding of the doctor."""
     known = getattr(solution, "known", {})
     if seed not in known:
         known[seed] = examined(solution, seed)

@@ -8,7 +8,7 @@ from .exercise import Exercise, show
 
 pictures = Exercise(
     "nb24.pictures", "A dataset: len() is the number of images, item i is (image, label), the image transformed if "
-    "there is a transform, anew each time.",
+    "there is a transform, again at each access.",
     ("When should `transform` run: in `__init__` or in `__getitem__`?",
      "Keep the three arguments. An item is a pair; the transform sees the image only.",
      "image = self.images[i]; if self.transform is not ____: image = ____; return image, ____"), tries=10)

@@ -123,7 +123,7 @@ load_fitting.cases(lambda: [(kind,) for kind in STATES])
 
 @load_fitting.run
 def _(solution, kind):
-    """What came back, and the values that the model has then."""
+    """The value that was returned, and the model's values afterwards."""
     model = nn.Linear(2, 2).double()
     nn.init.zeros_(model.weight)
     nn.init.zeros_(model.bias)

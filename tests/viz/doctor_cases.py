@@ -147,7 +147,7 @@ def never_called():
     loop(net, params=[*net.parameters(), *extra.parameters()])
 
 
-@fault("optimiser made anew")
+@fault("optimiser recreated")
 def optimizer_in_the_loop():
     net, (x, t) = mlp(), blobs()
     for _ in range(12):

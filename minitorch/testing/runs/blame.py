@@ -71,7 +71,7 @@ class Lines:
         self.kept = [(name_of_op(p), self.of.get(id(p))) for p in order if p.parents]
 
     def compare(self, order):
-        """Take the lines of a graph that is remembered for the places of this one, where the two agree."""
+        """Use the lines of the remembered graph for the nodes of this one, where the two agree."""
         nodes = [p for p in order if p.parents]
         if len(self.kept) == len(nodes) and all(name == name_of_op(p) for (name, _), p in zip(self.kept, nodes)):
             pairs = [(p, found) for p, (_, found) in zip(nodes, self.kept)]

@@ -11,7 +11,7 @@ __all__ = ["RULES", "in_order"]
 
 # Kinds from cause to consequence: a report begins with the first.
 ORDER = ("input not finite", "inputs out of range", "targets out of range", "no gradients",
-         "gradients cleared too early", "missing zero_grad", "no step", "optimiser made anew",
+         "gradients cleared too early", "missing zero_grad", "no step", "optimiser recreated",
          "parameters not in the optimiser", "parameters without gradient", "probabilities as logits", "squashed logits",
          "ReLU on the logits", "nll_loss without log", "targets outside [0, 1]", "broadcast in the loss",
          "softmax over the batch", "batches of one class", "eval mode in training", "train mode in validation",
@@ -36,7 +36,8 @@ FOLLOWS = {
     "exploding gradients": {"learning rate too high", "value not finite", "parameter not finite", "dead units",
                             "gradient not finite"},
     "gradients clipped to nothing": {"learning rate too low"}, "learning rate gone": {"learning rate too low"},
-    "missing zero_grad": {"learning rate too high", "dead units"}, "optimiser made anew": {"learning rate too high"},
+    "missing zero_grad": {"learning rate too high", "dead units"},
+    "optimiser recreated": {"learning rate too high"},
     "input not finite": {"parameter not finite", "value not finite", "gradient not finite"},
     "gradient not finite": {"parameter not finite", "value not finite"},
     "value not finite": {"parameter not finite", "gradient not finite"},

@@ -42,11 +42,12 @@ class doctor(NodeHook):
     sentences, ``print(d)`` a report, and a notebook shows it with curves of what was seen (`d.save(path)`).
 
     It knows about thirty faults: gradients never made, never cleared, cleared too early or clipped to nothing;
-    parameters that no optimiser has or no gradient reaches; an optimiser made anew each step; probabilities, ReLUs or
-    numbers in [0, 1] where logits belong; targets that a loss does not take, or broadcasts; inputs, features or targets
-    out of range; labels that do not belong to their inputs; batches of one class; train and eval mode mixed up; a
-    learning rate too high, too low or gone; dead units, vanishing and exploding gradients, units that stay equal; and
-    the first value that is not finite.
+    parameters that no optimiser has or no gradient reaches; an optimiser recreated each step;
+    probabilities, ReLUs or numbers in [0, 1] where logits belong; targets that a loss does not
+    take, or broadcasts; inputs, features or targets out of range; labels that do not belong to
+    their inputs; batches of one class; train and eval mode mixed up; a learning rate too high, too
+    low or gone; dead units, vanishing and exploding gradients, units that stay equal; and the first
+    value that is not finite.
 
     Steps are watched in full now and then, so that all this costs less than a tenth of the time of a run of some
     hundred steps; with ``every=n``, each `n`-th. It changes nothing: no value, no gradient, no random number.
@@ -196,7 +197,7 @@ class doctor(NodeHook):
                              "model.train() after it", self.lines.here()))
 
     def trains(self, root):
-        """Whether an optimiser has parameters of this module."""
+        """True if an optimiser has parameters of this module."""
         return any(id(p) in self.owned for p in root.parameters())
 
     def after_module(self, module, args, output):
@@ -377,8 +378,9 @@ class doctor(NodeHook):
         key = id(parameters[0])
         self.makes[key] = self.makes.get(key, 0) + 1
         if self.makes[key] == 4 and self.seen.steps < 8:
-            self.add(Finding("optimiser made anew", f"each step has a new {type(optimizer).__name__}, which has "
-                             f"forgotten its momentum and averages: make it once, before the loop", self.lines.here()))
+            words = (f"each step has a new {type(optimizer).__name__}, which has forgotten its "
+                     f"momentum and averages: make it once, before the loop")
+            self.add(Finding("optimiser recreated", words, self.lines.here()))
 
     def look_at_step(self, optimizer, parameters, pairs):
         """Look for faults that any step may have."""
@@ -452,7 +454,8 @@ MOST_FEATURES = 1024
 
 
 def called_by_checkpoint(frame):
-    """Whether a call comes from `utils.checkpoint`, whose first pass is unrecorded and in train mode."""
+    """True if a call comes from `utils.checkpoint`, whose first pass is unrecorded and in train
+    mode."""
     while frame is not None:
         if frame.f_globals.get("__name__") == "minitorch.utils.checkpoint":
             return True
@@ -461,7 +464,8 @@ def called_by_checkpoint(frame):
 
 
 def is_plain(tensor):
-    """Whether a tensor has dense values that may be read: not in a `vmap`, and not of several ranks."""
+    """True if a tensor has dense values that may be read: not in a `vmap`, and not of several
+    ranks."""
     backend = tensor.backend
     return not backend.depth and backend.together is None and backend.device.type != "meta" and (
         tensor.array.strides is not None)
