@@ -32,7 +32,7 @@ def __getattr__(name):
         return import_module(".backends.cuda.nvtx", __package__)
     if name in ("graphs", "memory", "random", "streams"):  # modules of PyTorch whose names are all here
         return sys.modules[__name__]
-    if name in GRAPHED:                                    # of which no GPU is needed
+    if name in GRAPHED:                                    # these need no GPU
         return getattr(import_module(".cuda_graphs", __package__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -62,7 +62,7 @@ def _index(device=None):
 
 # ---- which there are -----------------------------------------------------------------------------------------
 def is_available():
-    """Whether tensors can live on a GPU: CuPy is installed, and there are a driver and a GPU."""
+    """True if tensors can live on a GPU: CuPy is installed, and there are a driver and a GPU."""
     return device_count() > 0
 
 
@@ -77,7 +77,7 @@ def init():
 
 
 def is_initialized():
-    """Whether a GPU is in use."""
+    """True if a GPU is in use."""
     return _state["initialized"] or any(kind == "cuda" for kind, _ in made())
 
 
@@ -156,7 +156,7 @@ def get_arch_list():
 
 
 def is_bf16_supported(including_emulation=True):
-    """Whether bfloat16 tensors can be computed with: on every GPU, and in hardware from capability 8.0 on."""
+    """True if bfloat16 is supported: on every GPU, and in hardware from capability 8.0 on."""
     return is_available() and (including_emulation or get_device_capability() >= (8, 0))
 
 
@@ -183,7 +183,7 @@ class Event:
         self.event.synchronize()
 
     def query(self):
-        """Whether the stream has reached the mark."""
+        """True if the stream has reached the mark."""
         return self.event.done
 
     def wait(self, stream=None):
@@ -224,7 +224,7 @@ class Stream:
         self.stream.synchronize()
 
     def query(self):
-        """Whether all that the stream was asked for is done."""
+        """True if all work given to the stream is done."""
         return self.stream.done
 
     def record_event(self, event=None):

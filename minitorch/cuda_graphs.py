@@ -84,7 +84,7 @@ def graph_pool_handle():
 
 
 def is_current_stream_capturing():
-    """Whether work on any device in use is being captured."""
+    """True if work on any device in use is being captured."""
     found = [get(":".join(map(str, [x for x in key if x is not None]))) for key in made()]
     return any(getattr(getattr(b, "machine", None), "capture", None) is not None for b in found)
 

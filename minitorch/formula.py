@@ -143,7 +143,7 @@ def expression(function):
 
 
 def plain_body(node):
-    """Whether a function is a docstring, if any, and one return."""
+    """True if a function is a docstring, if any, and one return."""
     return len(node.body) - (ast.get_docstring(node) is not None) == 1
 
 
@@ -152,7 +152,7 @@ def call_text(node):
 
 
 def is_code_of(code, node):
-    """Whether a lambda's tree has been compiled to `code`."""
+    """True if a lambda's tree has been compiled to `code`."""
     made = compile(ast.fix_missing_locations(ast.Expression(node)), code.co_filename, "eval").co_consts[0]
     return (made.co_names, made.co_consts, made.co_code) == (code.co_names, code.co_consts, code.co_code)
 

@@ -31,7 +31,7 @@ class Future:
         return cls
 
     def done(self):
-        """Whether there is a value or an error."""
+        """True if there is a value or an error."""
         return self._settled.is_set()
 
     def wait(self):

@@ -264,7 +264,7 @@ def steps_from(holder, held):
     if isinstance(holder, (list, tuple)):
         return [(f"[{i}]", value) for i, value in enumerate(list(holder)) if id(value) in held]
     if isinstance(holder, Node):
-        return []                                          # graphs are told of by themselves
+        return []                                          # graphs are reported separately
     return [(attribute_of(holder, value), value) for value in gc.get_referents(holder) if id(value) in held]
 
 

@@ -401,7 +401,7 @@ def _suffixes(tensor: Any, default_dtype: Any, options: PrintOptions) -> list[st
 
 
 def _dtype_is_evident(dtype: str, default: str, empty: bool) -> bool:
-    """Whether the values alone, given the default dtype, tell a reader the dtype."""
+    """True if the values alone, given the default dtype, tell a reader the dtype."""
     if empty:
         return dtype == default
     default_complex = "torch.complex128" if default == "torch.float64" else "torch.complex64"
@@ -523,7 +523,7 @@ def _two_decimals(text: str, value: Any) -> str:
 
 
 def _maps(array: Any) -> list[str]:
-    """A heat map of a real matrix of which a table shows the edges only, or of the first of several."""
+    """A heat map of a real matrix whose table shows the edges only, or of the first of several."""
     if array.ndim < 2 or not array.size or array.size > COUNTED or max(array.shape[-2:]) <= 2 * SIDE:
         return []
     matrix = _host(array[(0,) * (array.ndim - 2)])

@@ -39,7 +39,7 @@ class SobolEngine:
         self.reset()
 
     def reset(self):
-        """Begin anew; returns the engine."""
+        """Start from the beginning; returns the engine."""
         self.num_generated, self.quasi = 0, self.shift.clone()
         return self
 

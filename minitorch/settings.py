@@ -93,7 +93,7 @@ def are_deterministic_algorithms_enabled():
 
 
 def is_deterministic_algorithms_warn_only_enabled():
-    """Whether `use_deterministic_algorithms` was told to warn only."""
+    """True if `use_deterministic_algorithms` was told to warn only."""
     return _state["warn_only"]
 
 

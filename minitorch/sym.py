@@ -55,7 +55,7 @@ def sym_min(a, b):
 
 def _compared(choose, a, b):
     if isinstance(a, bool) or isinstance(b, bool):
-        raise AssertionError(f"expected two numbers that are no truth values, got {a!r} and {b!r}")
+        raise AssertionError(f"expected two numbers, not bools, got {a!r} and {b!r}")
     found = choose(a, b)
     return float(found) if isinstance(a, float) or isinstance(b, float) else found
 

@@ -14,8 +14,9 @@ from .utils.png import encode_png
 
 __all__ = ["ABOVE_ZERO", "BELOW_ZERO", "DARK", "heat_map", "themed"]
 
-# Of light pages -> of dark ones. The strong colours are those of Okabe and Ito, lighter where the ground is dark; every
-# text has a contrast of at least 4.5 to 1 to the grounds it stands on.
+# Colours on light pages -> on dark ones. The strong colours are those of Okabe and Ito, lighter
+# where the ground is dark; every text has a contrast of at least 4.5 to 1 to the grounds it stands
+# on.
 DARK = {
     "#1b1b1b": "#ececea", "#1a1a1a": "#ececea", "#111111": "#ececea", "#6b6b6b": "#a6a8ad", "#555555": "#b9bbc0",
     "#ffffff": "#181a1f", "#fafaf8": "#1f2228", "#0072b2": "#5fb4ea", "#e69f00": "#f0b429", "#009e73": "#3fc79a",

@@ -30,7 +30,7 @@ def key(text):
 class TorchVersion(str):
     """A version as a text: compared with another, with a text or with a tuple of numbers, it is compared as versions.
 
-    A text that is no version is compared letter by letter.
+    A text that is not a version is compared letter by letter.
 
     >>> from minitorch.torch_version import TorchVersion
     >>> TorchVersion("2.13.0") > "2.9", TorchVersion("1.10.0a") > (1, 9)

@@ -68,7 +68,7 @@ def namespace(x, api_version=None):
     """The result of ``x.__array_namespace__(api_version=None)``: this module.
 
     Raises:
-        ValueError: `api_version` is no version of the standard that this module has.
+        ValueError: `api_version` is not a version of the standard that this module implements.
     """
     if api_version is not None and api_version not in VERSIONS:
         raise ValueError(f"the array API of {api_version!r} is not there: expected None or one of {VERSIONS}")

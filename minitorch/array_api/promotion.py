@@ -32,7 +32,8 @@ def dtypes_of(kind):
 
 
 def isdtype(dtype, kind):
-    """Whether a dtype is `kind`, another dtype, or of that kind ("integral" ...), or is one of a tuple of such."""
+    """True if a dtype is `kind`, another dtype, or of that kind ("integral" ...), or is one of a
+    tuple of such."""
     if isinstance(kind, tuple):
         return any([isdtype(dtype, one) for one in kind])
     return dtype == kind if isinstance(kind, torch.dtype) else dtype in dtypes_of(kind).values()
@@ -63,7 +64,7 @@ def together(*values):
 
 
 def can_cast(from_, to, /):
-    """Whether values of a dtype, or of a tensor's, may become `to` by type promotion."""
+    """True if values of a dtype, or of a tensor's, may become `to` by type promotion."""
     return torch.can_cast(type_of(from_), to)
 
 

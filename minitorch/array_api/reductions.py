@@ -61,12 +61,12 @@ def min(x, /, *, axis=None, keepdims=False):
 
 
 def all(x, /, *, axis=None, keepdims=False):
-    """Whether all elements are true; bool for every dtype."""
+    """True if all elements are true; bool for every dtype."""
     return over(torch.all, x.to(torch.bool), axis, keepdims)
 
 
 def any(x, /, *, axis=None, keepdims=False):
-    """Whether an element is true; bool for every dtype."""
+    """True if an element is true; bool for every dtype."""
     return over(torch.any, x.to(torch.bool), axis, keepdims)
 
 

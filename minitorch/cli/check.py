@@ -49,7 +49,7 @@ def first_missing(path):
 
 
 def is_none(path):
-    """Whether a name is there and has the value None, as ``torch.version.cuda``."""
+    """True if a name exists and has the value None, as ``torch.version.cuda``."""
     above, _, name = path.rpartition(".")
     return above != "" and getattr(find(above), name, path) is None
 
@@ -79,7 +79,7 @@ class Reader(ast.NodeVisitor):
         self.scopes, self.excused = [{}], 0
 
     def run(self):
-        """Read the file; SyntaxError if it is no Python."""
+        """Read the file; SyntaxError if it is not Python."""
         self.visit(ast.parse(self.file.read_bytes(), str(self.file)))
         return self
 
@@ -271,7 +271,8 @@ class Reader(ast.NodeVisitor):
 
 
 def callable_result(path):
-    """Whether attributes of what a name means cannot be looked up: it is a function or an instance."""
+    """True if attributes of what a name means cannot be looked up: it is a function or an
+    instance."""
     found = find(path)
     return found is not None and not isinstance(found, type) and not hasattr(found, "__path__") and callable(found)
 

@@ -2,8 +2,9 @@
 
 `Digits` comes with the package; `RenderedDigits` are drawn by a program; `MNIST`, `FashionMNIST`, `KMNIST`, `CIFAR10`
 and `CIFAR100` are read from their original files, which ``download=True`` fetches and checks; `ImageFolder` takes
-pictures of one's own. Items are pairs ``(image, label)``. An image is a PIL image where Pillow is installed, otherwise
-a uint8 NumPy array of shape (H, W) or (H, W, 3): ``transforms.ToTensor()`` takes both, and gives the same tensor.
+your own pictures. Items are pairs ``(image, label)``. An image is a PIL image where Pillow is
+installed, otherwise a uint8 NumPy array of shape (H, W) or (H, W, 3): ``transforms.ToTensor()``
+takes both, and gives the same tensor.
 """
 
 from .cifar import CIFAR10, CIFAR100

@@ -1,4 +1,5 @@
-"""`Digits`: 1,797 small images of handwritten digits, in the package itself (`digits.txt` says whence)."""
+"""`Digits`: 1,797 small images of handwritten digits, in the package itself (source:
+`digits.txt`)."""
 
 import os
 from collections.abc import Callable

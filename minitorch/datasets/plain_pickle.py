@@ -40,7 +40,7 @@ def _make_array(kind: Any, shape: Any, code: Any) -> np.ndarray:
 
 def _make_dtype(code: Any, align: Any = False, copy: Any = True) -> np.dtype:
     if type(code) is not str or not re.fullmatch("b1|[iu][1248]|f[248]|c8|c16", code):
-        raise pickle.UnpicklingError(f"it has an array of type {shown(code)}, which are no numbers")
+        raise pickle.UnpicklingError(f"it has an array of type {shown(code)}, which is not numeric")
     return np.dtype(code, copy=True)
 
 
@@ -48,7 +48,7 @@ def _restore_dtype(dtype: np.dtype, state: Any) -> None:
     """Set the byte order, all that the state of a plain dtype says."""
     right = type(state) is tuple and all(type(part) in (int, str, type(None)) for part in state)
     if not right or state not in [(3, order, None, None, None, -1, -1, 0) for order in "<>|="]:
-        raise pickle.UnpicklingError("it has an array of a type that is no plain number")
+        raise pickle.UnpicklingError("it has an array of a type that is not a plain number")
     dtype.__setstate__(state)  # type: ignore[attr-defined]
 
 

@@ -1,8 +1,8 @@
 """`RenderedDigits`: 28x28 images of digits, drawn by a program that imitates many people's hands.
 
-The digits are no handwriting. Each is a path of strokes (`strokes.py` has 31 of them), bent as a person of the
-program's invention bends it, then drawn with a soft pen: `render`. Everything is a few array operations for a whole
-batch, so 10,000 images take about two seconds.
+The digits are not handwritten. Each is a path of strokes (`strokes.py` has 31 of them), bent as a
+person of the program's invention bends it, then drawn with a soft pen: `render`. Everything is a
+few array operations for a whole batch, so 10,000 images take about two seconds.
 """
 
 import os

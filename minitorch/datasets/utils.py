@@ -22,14 +22,15 @@ def check_integrity(path: str | os.PathLike, md5: str | None = None) -> bool:
 
 
 def has_digest_prefix(path: str | os.PathLike, prefix: str) -> bool:
-    """Whether the SHA-256 checksum of a file begins with ``prefix``."""
+    """True if the SHA-256 checksum of a file begins with ``prefix``."""
     return _digest(path, "0" * 64).startswith(prefix.lower())
 
 
 def _digest(path: str | os.PathLike, model: str) -> str:
     kinds = {32: "md5", 40: "sha1", 64: "sha256"}
     if len(model) not in kinds:
-        raise ValueError(f"{model!r} is no MD5, SHA-1 or SHA-256 checksum: it should have 32, 40 or 64 hex digits")
+        raise ValueError(f"{model!r} is not an MD5, SHA-1 or SHA-256 checksum: "
+                         f"it should have 32, 40 or 64 hex digits")
     digest = hashlib.new(kinds[len(model)], usedforsecurity=False)
     with open(path, "rb") as file:
         while chunk := file.read(1 << 20):

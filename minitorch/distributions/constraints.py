@@ -61,7 +61,8 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint):
-    """Whether a constraint depends on parameters, so that nothing can be checked without an instance."""
+    """True if a constraint depends on parameters, so that nothing can be checked without an
+    instance."""
     return isinstance(constraint, _Dependent)
 
 

@@ -58,7 +58,7 @@ class MixtureSameFamily(Distribution):
         return x.unsqueeze(-1 - self._event_ndims)
 
     def _average(self, x):
-        """The mean over the components of values of theirs, events included."""
+        """The weighted mean of the components' values `x`, events included."""
         p = self.mixture_distribution.probs
         return (p.reshape(p.shape + (1,) * self._event_ndims) * x).sum(-1 - self._event_ndims)
 

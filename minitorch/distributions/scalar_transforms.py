@@ -186,7 +186,7 @@ class AffineTransform(Transform):
 
 
 def same(a, b):
-    """Whether two parameters, numbers or tensors, are equal."""
+    """True if two parameters, numbers or tensors, are equal."""
     if is_number(a) and is_number(b):
         return a == b
     return (a == b).all().item()

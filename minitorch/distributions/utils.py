@@ -16,7 +16,8 @@ __all__ = ["broadcast_all", "logits_to_probs", "clamp_probs", "probs_to_logits",
 
 # ---- parameters --------------------------------------------------------------------------------------------
 def is_number(x):
-    """Whether `x` is a Python number, which becomes a tensor of the dtype and device of the others."""
+    """True if `x` is a Python number, which becomes a tensor of the dtype and device of the
+    others."""
     return isinstance(x, (int, float))
 
 
@@ -70,7 +71,7 @@ def _sum_rightmost(value, dim):
 
 # ---- decisions ---------------------------------------------------------------------------------------------
 def all_true(found):
-    """Whether all elements of a bool tensor are true; in a `vmap`, those of all its elements."""
+    """True if all elements of a bool tensor are true; in a `vmap`, those of all its elements."""
     return bool(physical(found.array).all())
 
 

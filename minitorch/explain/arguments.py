@@ -12,7 +12,8 @@ from .failures import wrong_index
 
 __all__ = ["no_device", "of_call", "of_frame", "rightly"]
 
-# Words of Python and NumPy for a value that is no integer, no number, or nothing that they can compute with.
+# Words of Python's and NumPy's errors for a value that is not an integer or a number, or that they
+# cannot compute with.
 TELLING = ("object", "operand", "not supported between", "could not convert", "invalid literal", "ufunc", "numpy",
            "ndarray", "np.", "can't multiply", "can only", "an integer", "unhashable", "unsupported")
 DIMENSIONS = ("dim", "dim0", "dim1", "start_dim", "end_dim", "axis0", "axis1")
@@ -105,7 +106,7 @@ def _no_number(error, name, given, defaults):
 
 
 def no_device(type, index, types):
-    """The error for a kind of hardware and a number that are no device."""
+    """The error for a device type and index that do not name a device."""
     if not isinstance(type, str):
         return TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
     if type not in types:

@@ -15,7 +15,7 @@ BETWEEN = ("contextlib", "functools")                      # their wrappers stan
 
 
 def is_ours(frame):
-    """Whether a frame runs this package's code, written or generated, or a wrapper around it."""
+    """True if a frame runs this package's code, written or generated, or a wrapper around it."""
     file = frame.f_code.co_filename
     return file.startswith((PACKAGE, "<minitorch ")) or frame.f_globals.get("__name__") in BETWEEN
 

@@ -56,7 +56,8 @@ def _wrong_type(op, error, inputs):
 
 
 def _wrong_attribute(op, error, attrs):
-    """An attribute that is no number where the op computes with one, or no integer where it counts."""
+    """The error for an attribute that is not a number, or not an integer, where the op needs
+    one."""
     whole = isinstance(error, AttributeError) and error.name == "__index__"
     for k, default in op.attrs:
         x = attrs.get(k)

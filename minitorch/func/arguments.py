@@ -8,7 +8,7 @@ from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 
 def positions(argnums, n):
-    """`argnums` as a tuple; an error for what is no position among `n` arguments."""
+    """`argnums` as a tuple; an error for what is not a position among `n` arguments."""
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
     if not chosen or not all([isinstance(i, int) for i in chosen]):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
@@ -44,15 +44,16 @@ def detached(tree):
 
 
 def is_nested(trees):
-    """Whether a tensor in `trees`, or a tangent of one, requires grad: a derivative of the derivative may be asked for.
+    """True if a tensor in `trees`, or a tangent of one, requires grad: a derivative of the
+    derivative may be asked for.
     """
     return any([isinstance(t, Tensor) and (t.requires_grad or t.tangents and grad_mode.levels
                                            and is_nested(list(t.tangents.values()))) for t in tree_leaves(trees)])
 
 
 def reaches_others(outputs, own):
-    """Whether gradients of the `outputs` would flow to other leaves than `own`, such as those that a function closes
-    over: the derivatives will be differentiated then."""
+    """True if gradients of the `outputs` would flow to other leaves than `own`, such as those that
+    a function closes over: the derivatives will be differentiated then."""
     mine = {id(x) for x in own}
     roots = [x.node or x for x in outputs if isinstance(x, Tensor) and x.requires_grad]
     return any([not place.parents and id(place) not in mine for place in behind(roots)])

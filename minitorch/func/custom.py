@@ -47,7 +47,8 @@ def function_in_batch(cls, args):
 
 
 def is_differentiated_inside(F, tensors):
-    """Whether gradients flow to leaves in the batch: then the function's `backward` is given batched tensors."""
+    """True if gradients flow to leaves in the batch: then the function's `backward` is given
+    batched tensors."""
     roots = [x.node or x for x in tensors if x.needs_grad]
     return grad_mode.enabled and any([not place.parents and F in chain(place.backend) for place in behind(roots)])
 

@@ -21,7 +21,7 @@ def stack_module_state(models):
     for `vmap` of `functional_call`.
 
     The stacked parameters are leaves, which require grad if those of the models do. RuntimeError for models of several
-    classes, in training and in evaluation mode, or of which only some require grad.
+    classes, in different modes, or if only some require grad.
     """
     models = list(models)
     if not models:

@@ -45,7 +45,7 @@ running = Running()
 
 
 def is_fx_tracing():
-    """Whether this thread traces a program."""
+    """True if this thread traces a program."""
     return bool(running.tracers)
 
 
@@ -152,7 +152,8 @@ class Tracer(TracerBase):
 
     # -- what derived classes may change -----------------------------------------------------------------------
     def is_leaf_module(self, m, module_qualified_name):
-        """Whether a module becomes one node; by default those of this package, but not `Sequential`."""
+        """True if a module becomes one node; by default those of this package, but not
+        `Sequential`."""
         return type(m).__module__.startswith("minitorch.nn.") and not isinstance(m, Sequential)
 
     def path_of_module(self, mod):

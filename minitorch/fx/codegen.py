@@ -178,7 +178,8 @@ class Printer:
         return text
 
     def global_name(self, name, value):
-        """The text by which code finds `value`: a name of Python's or of ours, or a global made for it."""
+        """The text by which code finds `value`: a name of Python or this package, or a global made
+        for it."""
         if name.startswith("torch.") and from_package(value):
             return name
         if getattr(value, "__module__", None) == "builtins" and "." not in name:

@@ -314,7 +314,7 @@ class InsertPoint:
 
 
 def has_attribute(module, name):
-    """Whether a module has an attribute of that qualified name."""
+    """True if a module has an attribute of that qualified name."""
     for part in name.split("."):
         if not hasattr(module, part):
             return False

@@ -68,7 +68,7 @@ class GraphModule(Module):
         return self._code
 
     def recompile(self):
-        """Compile the graph's code anew; returns the `PythonCode`."""
+        """Recompile the graph's code; returns the `PythonCode`."""
         made = self._graph.python_code("self")
         vars(self)["_code"] = made.src
         type(self).forward = compiled(made.src, made.globals)

@@ -49,7 +49,7 @@ def map_aggregate(a, fn):
 
 
 def map_arg(a, fn):
-    """`map_aggregate` that calls `fn` for nodes only. AssertionError if `fn` is no function."""
+    """`map_aggregate` that calls `fn` for nodes only. AssertionError if `fn` is not a function."""
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
@@ -258,8 +258,9 @@ class Node:
 
     # -- questions ---------------------------------------------------------------------------------------------
     def is_impure(self, impure_random=True):
-        """Whether a call does something beside its result: parameters and results of the program, assertions, writes in
-        place, ``out=``, functions given to `has_side_effect`, modules with a true attribute ``_is_impure``.
+        """True if a call does something beside its result: parameters and results of the program,
+        assertions, writes in place, ``out=``, functions given to `has_side_effect`, modules with a
+        true attribute ``_is_impure``.
 
         Random functions too, if `impure_random`: without them, later ones draw other numbers.
         """
@@ -322,7 +323,8 @@ class Node:
 
 
 def writes_in_place(name):
-    """Whether a function or method of that name writes to its first argument: ``add_``, but not ``__add__``."""
+    """True if a function or method of that name writes to its first argument: ``add_``, but not
+    ``__add__``."""
     return name.endswith("_") and not name.endswith("__") or name in ("__setitem__", "__delitem__")
 
 

@@ -43,7 +43,7 @@ def normalize_function(target, args, kwargs=None, arg_types=None, kwarg_types=No
     """The arguments of a call of `target`, a function, as an `ArgsKwargsPair` with all defaults; None if its signature
     does not say what they are. By name only with `normalize_to_only_use_kwargs`.
 
-    `arg_types` and `kwarg_types` tell PyTorch's overloads apart, of which there are none here.
+    `arg_types` and `kwarg_types` distinguish PyTorch's overloads; there are none here.
     """
     found = get_signature_for_torch_op(target)
     return None if found is None else normalized(found[0], args, kwargs or {}, normalize_to_only_use_kwargs)
@@ -120,7 +120,7 @@ def create_type_hint(x):
 
 
 def type_matches(signature_type, argument_type):
-    """Whether an argument of the one type may be given where the other is expected."""
+    """True if an argument of the one type may be given where the other is expected."""
     if signature_type is argument_type:
         return True
     origin = typing.get_origin(signature_type)

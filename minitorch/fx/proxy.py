@@ -203,13 +203,14 @@ class Proxy:
         return tracer.create_proxy("call_function", func, args, kwargs)
 
 
-# Of `nn.functional` these are C++ in PyTorch, and those are Python though `torch` has functions of the same name:
-# what `torch` has too is C++ otherwise.
+# Functions of `nn.functional` that `torch` has too are C++ in PyTorch. Exceptions: these are C++
+# though `torch` lacks them, and those are Python though `torch` has functions of the same name.
 CPP, PYTHON = re.compile("avg_pool[23]d|one_hot|scaled_dot_.*|.*_"), re.compile("(layer|group|rms)_norm|max_pool[123]d")
 
 
 def is_python(func):
-    """Whether a function is one of PyTorch's `nn.functional` that is written in Python: these hand on all arguments."""
+    """True if a function of `nn.functional` is written in Python in PyTorch: these pass on all
+    arguments."""
     name = getattr(func, "__name__", "")
     found = FUNCTIONS.get(("nn.functional", name))
     if found is None or found.call is not func or hasattr(func, "op") or CPP.fullmatch(name):
@@ -226,7 +227,8 @@ def unpacked(frame):
 
 
 def asserted(frame):
-    """The message of the assertion whose condition is being asked for; None if it is no assertion."""
+    """The message of the assertion whose condition is being evaluated; None if there is no
+    assertion."""
     found = [i for i in dis.get_instructions(frame.f_code) if i.offset >= frame.f_lasti][:8]
     jumps = [i for i in found if i.opname.startswith(("POP_JUMP", "TO_BOOL"))]
     if not jumps or not any("ASSERTION" in i.opname or i.argval == "AssertionError" for i in found):

@@ -103,7 +103,8 @@ def others(results, graph, mapping, ignore_literals):
 
 
 def same(p, n, mapping, ignore_literals):
-    """Whether the node `n` does what the node `p` of a pattern does; enters both, and their arguments, in `mapping`."""
+    """True if the node `n` does what the node `p` of a pattern does; enters both, and their
+    arguments, in `mapping`."""
     if not isinstance(n, Node):
         return p.op == "placeholder" and mapping.setdefault(p, n) == n
     if p in mapping:
@@ -121,7 +122,7 @@ def same(p, n, mapping, ignore_literals):
 
 
 def equal(a, b, mapping, ignore_literals):
-    """Whether two arguments are the same, nested ones too."""
+    """True if two arguments are the same, nested ones too."""
     if isinstance(a, Node):
         return same(a, b, mapping, ignore_literals)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
@@ -132,7 +133,7 @@ def equal(a, b, mapping, ignore_literals):
 
 
 def is_closed(pattern, mapping):
-    """Whether nothing outside uses the nodes of a place but its results."""
+    """True if nothing outside uses the nodes of a place but its results."""
     results = {mapping[r] for r in pattern.output_node().all_input_nodes}
     inner = {n for p, n in mapping.items() if p.op != "placeholder"}
     return all(n in results or set(n.users) <= inner for n in inner)

@@ -131,7 +131,7 @@ def first_of(data):
 
 
 def explain_data(data, dtype=None):
-    """The error for nested lists that are no array."""
+    """The error for nested lists that do not form an array."""
     sizes = {len(x) if isinstance(x, (list, tuple)) else None for x in data} if isinstance(data, list) else set()
     item = first_of(data)
     if isinstance(item, (str, bytes)):
@@ -171,7 +171,7 @@ def is_array(x):
 
 
 def is_same_start(a, b):
-    """Whether two arrays of one dtype that may overlap begin at the same element.
+    """True if two arrays of one dtype that may overlap begin at the same element.
 
     An address takes NumPy a while, and of two single elements that may overlap it is known without. Arrays of devices,
     traces and batches may always overlap as far as `may_overlap` knows: their addresses are compared.

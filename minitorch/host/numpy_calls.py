@@ -16,11 +16,11 @@ __all__ = ["answer"]
 def answer(tensor, function, types, args, kwargs):
     """The result of ``function(*args, **kwargs)``, a function of NumPy that has `tensor` among its arguments.
 
-    NumPy's own code runs on the tensors first, with PyTorch's results: a method of theirs answers, in the graph, or
-    their arrays do. Where a method does not take what NumPy hands it, or gives PyTorch's result where NumPy's is
-    another, the function runs on arrays and its results become tensors: as NumPy itself does for some functions. These
-    arrays cannot be written to, so that no function writes past the graph; tensors that require gradients have none
-    (RuntimeError).
+    NumPy's own code runs on the tensors first, with PyTorch's results: their method answers, in the
+    graph, or their arrays do. Where a method does not take what NumPy hands it, or gives PyTorch's
+    result where NumPy's is another, the function runs on arrays and its results become tensors: as
+    NumPy itself does for some functions. These arrays cannot be written to, so that no function
+    writes past the graph; tensors that require gradients have none (RuntimeError).
     """
     if not all([issubclass(t, (Tensor, np.ndarray)) for t in types]):
         return NotImplemented                              # of another library, which may know better

@@ -145,7 +145,8 @@ def is_tracing():
 
 
 def isinstance(obj, target_type):                          # noqa: A001  (PyTorch's name)
-    """Whether `obj` is of a type that may say of what: ``list[int]``, ``dict[str, Tensor]``, ``Optional[int]``.
+    """True if `obj` is of a type that may name element types: ``list[int]``, ``dict[str, Tensor]``,
+    ``Optional[int]``.
 
     An empty list or dict is of every such type. Tuples are of one type for each of their items.
     """
@@ -156,7 +157,7 @@ def isinstance(obj, target_type):                          # noqa: A001  (PyTorc
         return True
     if origin is None:
         if target_type in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple):       # noqa: UP006
-            raise RuntimeError(f"isinstance needs to know of what: {target_type}[int], for instance")
+            raise RuntimeError(f"isinstance needs an element type, for instance {target_type}[int]")
         return obj is None if target_type is None else of_class(obj, target_type)
     if origin in (list, set, frozenset):
         return of_class(obj, origin) and all([isinstance(x, inner[0]) for x in obj])

@@ -32,7 +32,7 @@ class Argument(NamedTuple):
 
     @property
     def takes_tensors(self):
-        """Whether it is a tensor or several."""
+        """True if it is a tensor or several."""
         return self.type.startswith("Tensor")
 
 
@@ -45,7 +45,7 @@ class Schema(NamedTuple):
 
     @property
     def mutates(self):
-        """Whether an argument is written to."""
+        """True if an argument is written to."""
         return any(a.mutated for a in self.arguments)
 
     def __str__(self):
@@ -77,7 +77,8 @@ class Schema(NamedTuple):
 
 # ---- from a text -----------------------------------------------------------------------------------------------
 def parse(text):
-    """The name (namespace, name, overload; None each where it is left out) and the `Schema` that a text tells of."""
+    """The name (namespace, name, overload; None each if left out) and the `Schema` that a text
+    describes."""
     found = WHOLE.fullmatch(text)
     if found is None:
         raise RuntimeError(f"expected a schema such as 'name(Tensor x, int n=1) -> Tensor', got {text!r}")
@@ -111,7 +112,7 @@ def separated(text):
 
 
 def constant(text):
-    """A default value; words that are no Python stay text ("float", "contiguous_format")."""
+    """A default value; words that are not Python stay text ("float", "contiguous_format")."""
     try:
         return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
     except (ValueError, SyntaxError):

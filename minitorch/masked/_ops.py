@@ -230,7 +230,7 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
 
 
 def every(input, dim=None, *, keepdim=False, mask=None):
-    """Whether all elements that count are true, along `dim`."""
+    """True if all elements that count are true, along `dim`."""
     values = input.get_data() if isinstance(input, MaskedTensor) else input
     filled = values.bool() | ~canonical(values, input.get_mask() if mask is None else mask)
     return filled.all() if dim is None else filled.all(dim, keepdim=bool(keepdim))

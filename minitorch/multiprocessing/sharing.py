@@ -28,7 +28,7 @@ attached: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # nam
 
 @registry.is_shared.fill
 def is_shared(tensor):
-    """Whether a tensor lies in memory that processes share."""
+    """True if a tensor lies in memory that processes share."""
     return id(owner(tensor.array)) in names
 
 
@@ -41,7 +41,7 @@ def share_memory(tensors):
     moved = {key: allocate(memory.nbytes) for key, memory in memories.items()}
     for key, memory in memories.items():
         moved[key][:] = located(memory, memory)
-    for t in gc.get_objects():                             # views and detached twins, of which nobody has a list
+    for t in gc.get_objects():                     # views and detached twins, which nobody lists
         if isinstance(t, Tensor) and id(owner(kept.__get__(t).get("array"))) in memories:
             memory, array = owner(t.array), t.array
             t.array = np.ndarray(array.shape, array.dtype, moved[id(memory)], pointer(array) - pointer(memory),

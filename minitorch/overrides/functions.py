@@ -22,7 +22,8 @@ __all__: list[str] = [
 
 # ------------------------------------------------------------------ for functions of the user's own
 def has_torch_function(relevant_args):
-    """Whether one of the arguments, or a mode, wants to answer the call; plain tensors and parameters do not."""
+    """True if one of the arguments, or a mode, overrides the call; plain tensors and parameters do
+    not."""
     if not state.everything:
         return False
     return bool(state.modes) or (state.subclasses and any([dispatch.is_overloaded(type(x)) for x in relevant_args]))
@@ -163,7 +164,8 @@ def get_ignored_functions():
 
 
 def takes_a_tensor(function):
-    """Whether a function's first parameter is a tensor, by its name: numbers and sizes are called otherwise."""
+    """True if a function's first parameter is a tensor, by its name: numbers and sizes are called
+    otherwise."""
     first = next(iter(inspect.signature(function).parameters), "")
     return first not in ("", "size", "sizes", "start", "end", "n", "steps", "row", "low", "high", "s", "data", "obj",
                          "window_length", "mode", "d", "seed", "shape", "filename")
@@ -183,7 +185,7 @@ def resolve_name(f):
 
 
 def is_tensor_method_or_property(func):
-    """Whether a function that overrides were asked about is a method or property of Tensor."""
+    """True if a function that overrides were asked about is a method or property of Tensor."""
     return func in get_overridable_functions()[Tensor] or getattr(func, "__name__", "") == "__get__"
 
 

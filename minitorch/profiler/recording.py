@@ -121,7 +121,7 @@ class Recording(NodeHook):
         self.end(event, new_bytes(result, event) if self.memory else 0)
 
     def run(self, node, pull):
-        """A step of a backward pass; one that only hands a gradient on is no event."""
+        """A step of a backward pass; one that only passes a gradient on is not an event."""
         if node.__class__ is graph.OutputNode:
             return pull()
         event = self.begin(node.name(), "backward")

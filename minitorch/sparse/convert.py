@@ -39,7 +39,8 @@ def to_sparse(input, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=
     if blocksize is not None:
         raise NotImplementedError("to_sparse: tensors of blocks (blocksize=) are not there")
     if sparse_dim is not None and not isinstance(sparse_dim, int):
-        sparse_dim, layout = None, sparse_dim              # ``x.to_sparse(torch.sparse_csr)`` is no call of PyTorch's
+        # PyTorch has no such call as ``x.to_sparse(torch.sparse_csr)``.
+        sparse_dim, layout = None, sparse_dim
     name = "sparse_coo" if layout is None else layout.name
     if sparse_dim is not None and name != "sparse_coo":
         raise RuntimeError(f"to_sparse: expected layout argument to be sparse_coo with sparse_dim, but got {name}")

@@ -14,7 +14,8 @@ __all__ = ["check_sparse_tensor_invariants", "sparse_compressed_tensor", "sparse
 
 
 class check_sparse_tensor_invariants:
-    """Whether constructors check that indices are where they may be: always here, whatever is asked for.
+    """The setting by which constructors check that indices are valid: they always do, whatever it
+    says.
 
     A block or a decorator as in PyTorch, ``with check_sparse_tensor_invariants(enable=True)``,
     and the functions `enable`, `disable` and `is_enabled`. The state is kept and nothing depends on it: an index
@@ -28,7 +29,7 @@ class check_sparse_tensor_invariants:
 
     @classmethod
     def is_enabled(cls):
-        """Whether checks have been asked for."""
+        """True if checks have been asked for."""
         return check_sparse_tensor_invariants.enabled
 
     @classmethod
@@ -81,7 +82,7 @@ def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, layout=Non
 
     Values at the same place are added up. `size`, by default the smallest that holds all indices, has the dense sizes
     at its end. Gradients flow to `values` if it is a tensor. ``sparse_coo_tensor(size)`` is one without entries.
-    RuntimeError for indices outside the size, TypeError for indices that are no integers.
+    RuntimeError for indices outside the size, TypeError for indices that are not integers.
     """
     if values is None and (size is not None or not isinstance(indices, Tensor) and all(
             isinstance(n, int) for n in indices)):

@@ -13,7 +13,8 @@ def spdiags(diagonals, offsets, shape, layout=None):
     """A sparse matrix of `shape` with the rows of `diagonals` (k, n) along its diagonals `offsets` (k).
 
     Element j of a row stands in column j, as `scipy.sparse.spdiags` has it. `layout`: COO by default, or CSR or CSC.
-    Gradients flow to `diagonals`. RuntimeError for repeated offsets and a shape that is no matrix's.
+    Gradients flow to `diagonals`. RuntimeError for repeated offsets and a shape that is not a
+    matrix's.
     """
     if not isinstance(diagonals, Tensor):
         raise TypeError(f"spdiags(): argument 'diagonals' must be Tensor, not {type(diagonals).__name__}")

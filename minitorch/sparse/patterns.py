@@ -64,7 +64,7 @@ class Pattern:
 
     @property
     def in_order(self):
-        """Whether each place occurs once and the entries stand in the order of their places."""
+        """True if each place occurs once and the entries stand in the order of their places."""
         return self.coalesced or self.layout == "sparse_csr"
 
     @cached_property

@@ -204,7 +204,7 @@ def linear(input, weight, bias=None):
 
 # ---- of minitorch.sparse -----------------------------------------------------------------------------------
 def mm(mat1, mat2, reduce="sum"):
-    """The product of two matrices of which at least one is sparse.
+    """The product of two matrices; at least one is sparse.
 
     The gradient of a sparse factor is sparse and has its entries only. `reduce`, of a CSR matrix and a dense one:
     instead of the "sum" of the products of a row, "mean" (over its entries), "amax" or "amin"; 0 for a row without

@@ -100,12 +100,14 @@ def any_(input, dim=None, keepdim=False, *, out=None):
 
 # ---- softmax -----------------------------------------------------------------------------------------------
 def softmax(input, dim, *, dtype=None):
-    """Softmax along `dim` over the entries of a COO tensor; what is no entry counts as minus infinity."""
+    """Softmax along `dim` over the entries of a COO tensor; other elements count as minus
+    infinity."""
     return over_entries(input, dim, dtype, "softmax")
 
 
 def log_softmax(input, dim, *, dtype=None):
-    """The logarithm of `softmax`: the entries minus the logarithm of the sum of exponentials of theirs along `dim`."""
+    """The logarithm of `softmax`: the entries minus the logarithm of the sum of their exponentials
+    along `dim`."""
     return over_entries(input, dim, dtype, "log_softmax")
 
 

@@ -17,7 +17,7 @@ __all__ = ["ANSWERS", "SparseTensor", "answers", "made"]
 
 ANSWERS: dict = {}         # name of a function or method -> what it does with sparse tensors
 
-# What a tensor does with its shape, its graph node and its hooks, and what it has, whatever its array is.
+# Methods about a tensor's shape, graph node and hooks, and its attributes, whatever its array is.
 AS_THEY_ARE = {"shape", "dtype", "device", "ndim", "itemsize", "is_cuda", "is_cpu", "is_leaf", "requires_grad", "grad",
                "grad_fn", "retains_grad", "output_nr", "name", "names", "is_meta",
                "size", "dim", "ndimension", "numel", "nelement", "element_size", "__len__", "requires_grad_",
@@ -115,7 +115,7 @@ class SparseTensor(Tensor):
         return self.array.pattern.nnz
 
     def is_coalesced(self):
-        """Whether a COO tensor is known to have each place once, in order."""
+        """True if a COO tensor is known to have each place once, in order."""
         self.need("is_coalesced", "sparse_coo")
         return self.array.pattern.coalesced
 

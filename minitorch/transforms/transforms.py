@@ -71,7 +71,7 @@ class ToPILImage:
 
 
 class Lambda:
-    """A function of one's own as a transform."""
+    """A function of your own as a transform."""
 
     def __init__(self, lambd: Callable) -> None:
         if not callable(lambd):

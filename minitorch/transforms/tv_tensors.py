@@ -155,5 +155,5 @@ class KeyPoints(Places):
 
 
 def wrap(wrappee: Tensor, *, like: TVTensor, **about: Any) -> Any:
-    """A tensor as one of the kind of `like`, with what that says about itself, unless it is given anew."""
+    """A tensor as one of the kind of `like`, with its metadata, unless that is given in `about`."""
     return type(like).wrap(wrappee, like, **about)

@@ -75,7 +75,7 @@ def decode_image(input, mode=ImageReadMode.UNCHANGED, apply_exif_orientation=Fal
                 picture = picture.convert("RGB" if picture.mode == "P" else "L")
             pixels = np.array(picture)
     except (OSError, SyntaxError, ValueError) as error:
-        raise RuntimeError(f"the bytes are no picture that Pillow can read: {error}") from None
+        raise RuntimeError(f"the bytes are not a picture that Pillow can read: {error}") from None
     return tensor(np.ascontiguousarray(np.atleast_3d(pixels).transpose(2, 0, 1)))
 
 

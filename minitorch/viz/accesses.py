@@ -146,8 +146,8 @@ def cost(accesses):
 def races_of(accesses):
     """Pairs of accesses (one, other) to the same bytes that nothing puts in order, at least one of them a write.
 
-    Threads of a block are put in order by barriers, different blocks by nothing; two atomics are no race. One pair is
-    given for each two lines and piece of memory.
+    Threads of a block are put in order by barriers, different blocks by nothing; two atomics are
+    not a race. One pair is given for each two lines and piece of memory.
     """
     phase, seen, found = {}, {}, {}
     for a in accesses:

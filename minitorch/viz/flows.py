@@ -24,7 +24,8 @@ POWERS = (-10, 2)                                          # of ten: where the h
 
 @dataclass
 class Stats:
-    """Of one array: its mean, standard deviation, 2-norm, share of zeros, and a histogram of magnitudes.
+    """The mean, standard deviation, 2-norm, share of zeros and histogram of magnitudes of one
+    array.
 
     The histogram has BINS bins between `low` and `high`, or with `powers` between these powers of ten; what is smaller
     counts in the first, what is larger in the last, what is not finite nowhere.

@@ -26,7 +26,7 @@ def forward(model, *inputs, tokens=None):
 
     Each call of a module is a stage: its kind and path, the shape of its output, its parameters, and the numbers that
     it gave for the first sample, rows from top to bottom. A call in which attention ran shows the weights of its first
-    head; a call that gave its argument back, as dropout does in eval mode, is no stage.
+    head; a call that gave its argument back, as dropout does in eval mode, is not a stage.
     `tokens` are words for the positions. The model is in eval mode while it runs; its mode and buffers are put back.
 
     The view's `stages` hold the same as NumPy arrays. RuntimeError if the model calls no module.

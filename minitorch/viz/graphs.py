@@ -87,7 +87,8 @@ class Graph(Picture):
 
 
 class State:
-    """Whether a backward pass has run over the graph, as far as the tape shows: `ran`, and in `words`."""
+    """The state of a graph: `ran` (a backward pass has run, as far as the tape shows), and
+    `words`."""
 
     def __init__(self, ran, words):
         self.ran, self.words = ran, words

@@ -62,7 +62,7 @@ def outside_parents(box, inside, box_of):
 
 
 def is_own(leaf, path):
-    """Whether a leaf is a parameter of the module at `path`, or of one within it."""
+    """True if a leaf is a parameter of the module at `path`, or of one within it."""
     return leaf.kind == "leaf" and f"{leaf.module}.".startswith(f"{path}.")
 
 
@@ -155,7 +155,7 @@ def join(vertices, depth):
 
 
 def has_cycle(group, edges):
-    """Whether joining vertices as `group` says leaves a way from a group out of it and back."""
+    """True if joining vertices as `group` says leaves a way from a group out of it and back."""
     links = {(group[u], group[v]) for u, v in edges if group[u] != group[v]}
     below = {}
     waiting = dict.fromkeys(group.values(), 0)
@@ -221,7 +221,7 @@ def longest_run(calls, looks, at):
 
 
 def is_chained(calls, at, size):
-    """Whether the block at `at` reads, of all other calls, the one before it only."""
+    """True if the block at `at` reads, of all other calls, the one before it only."""
     inside = set(calls[at:at + size])
     return all(p in inside or p is calls[at - 1] for v in inside for p, _ in v.parents
                if p is not None and p.kind != "leaf")

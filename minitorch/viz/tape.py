@@ -300,6 +300,6 @@ def compute_again(order, values, most=FEW):
 
 
 def changed(array, place):
-    """Whether the memory of `array` was written to since `place` was recorded."""
+    """True if the memory of `array` was written to since `place` was recorded."""
     found = autograd_graph.versions.get(id(counted(array)))
     return found is not None and found.time > place.time

@@ -379,7 +379,7 @@ def test_checksums(tmp_path):
         assert utils.check_integrity(tmp_path / "a", good) and utils.check_integrity(tmp_path / "a", good.upper())
         assert not utils.check_integrity(tmp_path / "a", good[::-1])
     assert utils.check_integrity(tmp_path / "a") and not utils.check_integrity(tmp_path / "b")
-    with pytest.raises(ValueError, match="is no MD5"):
+    with pytest.raises(ValueError, match="is not an MD5"):
         utils.check_integrity(tmp_path / "a", "abc")
 
 

@@ -17,7 +17,8 @@ FUSIONS = ((Conv1d, BatchNorm1d, fuse_conv_bn_eval), (Conv2d, BatchNorm2d, fuse_
 
 
 def matches_module_pattern(pattern, node, modules):
-    """Whether a node calls a module of the class ``pattern[1]`` on what one of ``pattern[0]`` returns."""
+    """True if a node calls a module of class ``pattern[1]`` on the result of one of
+    ``pattern[0]``."""
     if not node.args:
         return False
     return all(isinstance(n, Node) and n.op == "call_module" and type(modules.get(n.target)) is kind

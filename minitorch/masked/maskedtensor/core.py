@@ -102,7 +102,7 @@ class MaskedTensor(WrappingTensor):
 
 
 def is_masked_tensor(obj, /):
-    """Whether an object is a `MaskedTensor`."""
+    """True if an object is a `MaskedTensor`."""
     return isinstance(obj, MaskedTensor)
 
 
@@ -219,7 +219,7 @@ def in_place_by_name(func, target, *args, **kwargs):
 
 @rule("__lt__ lt less")
 def less(func, input, other):
-    """Of any two masks: that of the first stays, as in PyTorch."""
+    """A comparison of tensors with any two masks: the first one's mask stays, as in PyTorch."""
     found = masked_among(input, other)
     return masked(func(inner_of(input), inner_of(other)), found[0].get_mask())
 

@@ -31,7 +31,7 @@ def norm(func, input, p=2.0, dim=None, keepdim=False, dtype=None):
 
 @rule("all")
 def every(func, input, dim=None, keepdim=False):
-    """Whether all elements that count are true."""
+    """True if all elements that count are true."""
     return masked(_ops.every(input, dim, keepdim=keepdim), any_of(input.get_mask(), dim, keepdim))
 
 

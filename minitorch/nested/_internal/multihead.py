@@ -13,7 +13,7 @@ __all__: list = []
 
 
 def refuse(query, key, value, key_padding_mask, attn_mask):
-    """ValueError for masks and for batches of which only some are nested."""
+    """Raise ValueError for masks, and if only some of the batches are nested."""
     if not all(isinstance(x, type(query)) for x in (query, key, value)):
         raise ValueError("MultiheadAttention of nested tensors: query, key and value have to be nested tensors of one "
                          f"layout, got {type(query).__name__}, {type(key).__name__}, {type(value).__name__}")

@@ -23,7 +23,8 @@ class RaggedSize(SymInt):
         return self                                        # `Size` asks for it; ``operator.index`` refuses it
 
     def __int__(self):
-        raise TypeError(f"{self} is the size of a ragged dimension, which is no number: offsets() has the sizes")
+        raise TypeError(f"{self} is the size of a ragged dimension, which is not a number: "
+                        f"offsets() has the sizes")
 
     def __mul__(self, n):
         return RaggedSize(self.number, self.factor * n) if isinstance(n, int) else NotImplemented

@@ -97,7 +97,7 @@ class NestedTensor(WrappingTensor):
         return found if dim is None else found[self.dim_of(dim)]
 
     def is_contiguous(self, memory_format=None):
-        """Whether the values are, without holes."""
+        """True if the values are contiguous, without holes."""
         return self._lengths is None and self._inner.is_contiguous()
 
     def dim_of(self, dim):

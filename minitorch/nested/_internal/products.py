@@ -42,7 +42,7 @@ def layer_norm(func, input, normalized_shape, *args, **kwargs):
 
 @rule("mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits")
 def loss(func, *args, **kwargs):
-    """Of the values of two, without holes."""
+    """A loss of the values of two nested tensors, without holes."""
     given = {**arguments(func, args, kwargs)}
     nt = first([args, kwargs])
     tensors = {k: x if not isinstance(x, WrappingTensor) else same(func, nt, x).packed()._inner
@@ -132,6 +132,6 @@ def attention(func, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=
 
 @rule("equal")
 def equal(func, input, other):
-    """Whether two have equal lengths and equal values."""
+    """True if two nested tensors have equal lengths and equal values."""
     both = isinstance(input, WrappingTensor) and isinstance(other, WrappingTensor)
     return both and input.sizes() == other.sizes() and func(input.packed()._inner, other.packed()._inner)

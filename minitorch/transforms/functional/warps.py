@@ -98,7 +98,7 @@ def from_middle(center: Sequence[float] | None, size: Sequence[int]) -> list[flo
 
 
 def check_center(center: Any) -> None:
-    """TypeError for a center that is no sequence."""
+    """TypeError for a center that is not a sequence."""
     if center is not None and not isinstance(center, (list, tuple)):
         raise TypeError("Argument center should be a sequence")
 

@@ -103,7 +103,7 @@ class Sanitize(Transform):
     """The base of transforms that remove places of one kind, with their labels."""
 
     kind: type[Places]
-    beside: tuple = ()                                     # kinds of which there may be one for each place
+    beside: tuple = ()                 # kinds that may have one item for each place
 
     def __init__(self, labels_getter: Any) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Transforms of transforms, and functions of one's own."""
+"""Transforms of transforms, and functions of your own."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -71,7 +71,7 @@ class RandomChoice(Container):
 
 
 class Lambda(Transform):
-    """A function of one's own, on the inputs of the given ``types``, everything by default."""
+    """A function of your own, on the inputs of the given ``types``, everything by default."""
 
     def __init__(self, lambd: Callable, *types: type) -> None:
         super().__init__()

@@ -88,7 +88,7 @@ class ToDtype(Transform):
     def __init__(self, dtype: Any, scale: bool = False) -> None:
         super().__init__()
         if not isinstance(dtype, dict):
-            as_np(dtype)                                   # raises for what is no dtype
+            as_np(dtype)                                   # raises for what is not a dtype
         self.dtype, self.scale = dtype, scale
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:

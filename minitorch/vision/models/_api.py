@@ -44,7 +44,8 @@ class WeightsEnum(enum.Enum):
                             f"{type(obj).__name__}.")
         name = obj.removeprefix(f"{cls.__name__}.")
         if name not in cls.__members__:
-            raise ValueError(f"{obj!r} is no member of {cls.__name__}: there are {', '.join(cls.__members__)}")
+            raise ValueError(f"{obj!r} is not a member of {cls.__name__}: "
+                             f"there are {', '.join(cls.__members__)}")
         return cls[name]
 
     def get_state_dict(self, *args, **kwargs):

@@ -225,7 +225,7 @@ class SwinTransformerBlockV2(SwinTransformerBlock):
 
 class SwinTransformer(nn.Module):
     """Images (N, 3, H, W) to scores (N, num_classes): stages of `depths` blocks, each of twice the width of the one
-    before and half its size; every other block shifts its windows by half of theirs."""
+    before and half its size; every other block shifts its windows by half their size."""
 
     def __init__(self, patch_size, embed_dim, depths, num_heads, window_size, mlp_ratio=4.0, dropout=0.0,
                  attention_dropout=0.0, stochastic_depth_prob=0.1, num_classes=1000, norm_layer=None, block=None,

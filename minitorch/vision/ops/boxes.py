@@ -110,7 +110,7 @@ def remove_small_boxes(boxes, min_size):
 
 
 def masks_to_boxes(masks):
-    """The smallest boxes (N, 4) around the true places of masks (N, H, W), each of which has one."""
+    """The smallest boxes (N, 4) around the true places of masks (N, H, W); each mask has one."""
     if not masks.numel():
         return masks.new_zeros((0, 4)).float()
     boxes = []
