@@ -91,7 +91,8 @@ def main():
 
 
 def runs_on(spec, arch):
-    """Whether a specialisation is for an architecture, too: clusters of blocks are of 9.0 and newer."""
+    """True if a specialisation is for an architecture, too: clusters of blocks are of 9.0 and
+    newer."""
     return int(arch) >= 90 or dict(spec[3]).get("CLUSTER", 1) == 1
 
 

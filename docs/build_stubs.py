@@ -87,7 +87,7 @@ def parameters_of(call):
 
 
 def takes_numpy_names(call):
-    """Whether `axis` and `keepdims` are taken too, besides what the signature shows."""
+    """True if `axis` and `keepdims` are taken too, besides what the signature shows."""
     call = getattr(call, "__wrapped__", call) if not hasattr(call, "op") else call
     return hasattr(call, "op") or getattr(original(call), "__code__", None) is WITH_OUT
 

@@ -155,7 +155,8 @@ def all_writes(library, expression):
 
 
 def second(library, expression):
-    """Whether each gradient taken with ``create_graph=True`` requires gradients: {input: bool, or None if unused}."""
+    """{input: True if its gradient taken with ``create_graph=True`` requires gradients, None if
+    unused}."""
     return {name: None if g is None else bool(g.requires_grad)
             for name, g in Run(library, expression).gradients(create_graph=True).items()}
 

@@ -362,7 +362,8 @@ DIFFERENT = {e for line in DIFFERENT.split("\n") for e in line.split(" | ") if e
 
 
 def may_differ(key):
-    """Whether results may lie otherwise: elementwise functions of several operands, and what is made of them."""
+    """True if results may lie otherwise: elementwise functions of several operands, and what is
+    made of them."""
     op = OPS.get(key)
     return key in DIFFERENT or op is not None and len(op.inputs) > 1 and bool(op.xp_name or op.layout == "inputs")
 

@@ -91,7 +91,7 @@ def ours():
 
 
 def agree(op, got, want):
-    """Whether one letter of our table will do."""
+    """True if one letter of our table will do."""
     if "!" in (got, want) and op in LENIENT:
         return True
     return got == want or (want == "!" and op in ORDERED)

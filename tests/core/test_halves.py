@@ -38,7 +38,7 @@ DIFFERENTIABLE = [row for row in ROWS if row.differentiable]
 
 # ---- every definition --------------------------------------------------------------------------------------
 def is_live(row, i, x):
-    """Whether input i of a sample has a gradient."""
+    """True if input i of a sample has a gradient."""
     if not isinstance(x, np.ndarray) or not is_floating(x.dtype):
         return False
     kind = row.inputs[0] if row.inputs[0].kind == "variadic" else row.inputs[i]

@@ -70,7 +70,7 @@ def nothing_is_left(monkeypatch):
 
 
 def came_to_be(condition, seconds):
-    """Whether a condition holds, `seconds` from now at the latest."""
+    """True if a condition holds, `seconds` from now at the latest."""
     end = time.monotonic() + seconds
     while not (holds := condition()) and time.monotonic() < end:
         time.sleep(0.05)

@@ -86,7 +86,7 @@ def letter(error):
 
 
 def agrees(error, letter):
-    """Whether an error is one that PyTorch's users would catch."""
+    """True if an error is one that PyTorch's users would catch."""
     if error is None or letter == ".":
         return error is None and letter == "."
     return isinstance(error, CLASSES[letter]) or letter == "A" and isinstance(error, TypeError)

@@ -36,7 +36,8 @@ def wrapping(x):
 
 
 def same(a, b):
-    """Whether two nested results have equal leaves, NaN equal to NaN; lists may be immutable ones."""
+    """True if two nested results have equal leaves, NaN equal to NaN; lists may be immutable
+    ones."""
     a, b = _pytree.tree_leaves(a), _pytree.tree_leaves(b)
     return len(a) == len(b) and all(torch.equal(x, y) or torch.allclose(x, y, equal_nan=True) if torch.is_tensor(x)
                                     else x == y for x, y in zip(a, b))

@@ -32,7 +32,7 @@ TOLERANCE = 2e-5
 
 # ---- helpers -----------------------------------------------------------------------------------------------
 def is_live(row, i, x):
-    """Whether input i of a sample has a gradient."""
+    """True if input i of a sample has a gradient."""
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "fc":
         return False
     kinds = [row.inputs[0]] * (i + 1) if row.inputs[0].kind == "variadic" else row.inputs

@@ -22,7 +22,8 @@ def is_float(t):
 
 
 def works(test, t):
-    """Whether a test is true; PyTorch refuses questions about a view whose memory was written to in another's name."""
+    """True if a test is true; PyTorch refuses questions about a view whose memory was written to in
+    another's name."""
     try:
         return test(t)
     except RuntimeError:

@@ -22,8 +22,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is the yardstick")
 
 
 def is_rounding(lines, last):
-    """Whether PyTorch's own numbers are off: the program in float64, or from inputs that differ in their last digit,
-    gives others.
+    """True if PyTorch's own numbers are off: the program in float64, or from inputs that differ in
+    their last digit, gives others.
     """
     return any([comes_out_differently(lines, last, change) for change in (in_float64, from_close_inputs)])
 
@@ -47,7 +47,8 @@ def nudged(x):
 
 
 def comes_out_differently(lines, last, change):
-    """Whether PyTorch computes other numbers, beyond float32's tolerance, if each line is changed so."""
+    """True if PyTorch computes other numbers, beyond float32's tolerance, if each line is changed
+    so."""
     given, changed = scope_of(torch), {**scope_of(torch), "nudged": nudged}
     for scope, alter in ((given, str), (changed, change)):
         try:
@@ -73,7 +74,8 @@ def are_apart(a, b):
 
 
 def is_unseen(lines, last):
-    """Whether PyTorch refuses the program too if its writes through ``.data`` are ones it counts."""
+    """True if PyTorch refuses the program too if its writes through ``.data`` are ones it
+    counts."""
     scope = scope_of(torch)
     try:
         for line in lines[:lines.index(last) + 1]:
@@ -84,7 +86,8 @@ def is_unseen(lines, last):
 
 
 def lie_differently(lines, last):
-    """Whether tensors in the last line lie in different orders in memory, or in one that sizes of 1 leave open."""
+    """True if tensors in the last line lie in different orders in memory, or in one that sizes of 1
+    leave open."""
     scope = scope_of(torch)
     for line in lines[:lines.index(last)]:
         run_line(line, scope)
@@ -94,7 +97,7 @@ def lie_differently(lines, last):
 
 
 def is_of_integers(lines, last):
-    """Whether PyTorch says of a tensor of integers or bools that it requires gradients."""
+    """True if PyTorch says of a tensor of integers or bools that it requires gradients."""
     scope = scope_of(torch)
     for line in lines[:lines.index(last) + 1]:
         run_line(line, scope)
@@ -103,7 +106,8 @@ def is_of_integers(lines, last):
 
 
 def has_equals(lines, last):
-    """Whether a tensor has equal elements, so that it is open which of them is the first in order."""
+    """True if a tensor has equal elements, so that it is open which of them is the first in
+    order."""
     scope = scope_of(torch)
     for line in lines[:lines.index(last)]:
         run_line(line, scope)

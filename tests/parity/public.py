@@ -228,7 +228,8 @@ def compare(theirs, ours, job):
 
 
 def is_rounding(theirs, ours, control, job):
-    """Whether minitorch is about as far from PyTorch as PyTorch with other instructions is from itself."""
+    """True if minitorch is about as far from PyTorch as PyTorch with other instructions is from
+    itself."""
     reach = max(control.get("losses", 0), control.get("parameters", 0))
     return compare(theirs, ours, {**job, "loose": max(TOLERANCE, 5 * reach)})["verdict"] == "same"
 

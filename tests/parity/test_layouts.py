@@ -102,7 +102,8 @@ def run(library, layouts, steps):
 
 
 def shares_elements(x):
-    """Whether elements share memory otherwise than by a stride of 0: PyTorch writes to them in any order."""
+    """True if elements share memory otherwise than by a stride of 0: PyTorch writes to them in any
+    order."""
     reach = 0
     for step, n in sorted((s, n) for s, n in zip(x.stride(), x.shape) if n > 1 and s):
         if step <= reach:

@@ -86,7 +86,7 @@ def answer(lib, name, layout):
 
 
 def agree(a, b):
-    """Whether a tensor is PyTorch's `b`: layout, dtype and elements."""
+    """True if a tensor is PyTorch's `b`: layout, dtype and elements."""
     assert (a is None) == (b is None)
     if a is not None:
         assert repr(a.layout) == str(b.layout) or a.layout == minitorch.strided and b.layout == torch.strided

@@ -37,7 +37,7 @@ def gradient(function, *arrays):
 
 
 def trains(model, x, y, loss, optimizer, steps=30):
-    """Whether the loss falls to less than half."""
+    """True if the loss falls to less than half."""
     losses = []
     for _ in range(steps):
         optimizer.zero_grad()

@@ -51,7 +51,7 @@ def names_of(module):
 
 
 def is_public(base):
-    """Whether a class has a public name of its own, under which its names are listed."""
+    """True if a class has a public name of its own, under which its names are listed."""
     return not base.__name__.startswith("_") and not base.__module__.startswith("torch._")
 
 

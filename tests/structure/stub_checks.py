@@ -52,7 +52,7 @@ def evaluated(tree, scope):
 
 
 def fits(value, annotation):
-    """Whether a type checker would take `value` for an `annotation`."""
+    """True if a type checker would take `value` for an `annotation`."""
     if annotation is typing.Any or annotation is object:
         return True
     if annotation is None:

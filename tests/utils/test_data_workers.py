@@ -109,7 +109,7 @@ def is_running(pid):
 
 
 def gone(pids, seconds=30.0):
-    """Whether all of these processes end in time."""
+    """True if all of these processes end in time."""
     deadline = time.monotonic() + seconds
     while any(is_running(pid) for pid in pids):
         if time.monotonic() > deadline:
