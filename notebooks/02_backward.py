@@ -215,7 +215,7 @@ check.nb02.order(order)
 # %% [markdown]
 # Your `visit` probably calls itself. Python stops that at about a thousand levels, and a recurrent network has more.
 # minitorch therefore counts instead: how many messages will each node get? A node runs when its count is full. Same
-# order, no recursion: a chain of a hundred thousand operations is no problem.
+# order, no recursion: a chain of a hundred thousand operations is not a problem.
 
 # %%
 y = start = torch.tensor(1.0, requires_grad=True)

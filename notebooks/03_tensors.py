@@ -119,7 +119,8 @@ check.nb03.diagonal(diagonal)
 # %% [markdown]
 # ## Exercise: sliding windows
 #
-# The windows of `[1, 2, 3, 4]` with `k = 2` are `[1, 2]`, `[2, 3]`, `[3, 4]`. Six numbers, of which four exist.
+# The windows of `[1, 2, 3, 4]` with `k = 2` are `[1, 2]`, `[2, 3]`, `[3, 4]`. Six numbers, but only
+# four exist.
 
 
 # %%

@@ -227,7 +227,7 @@ def index_lists(rng, n):
 check.nb04.strategy(index_lists)
 
 # %% [markdown]
-# Now your generator goes to work against two implementations, one of which is wrong.
+# Now your generator goes to work against two implementations. One is wrong.
 
 # %%
 import random

@@ -47,8 +47,9 @@ print(tuple(x.shape), tuple(y.shape))   # mind these two shapes
 # %% [markdown]
 # The loss is a function of two numbers, $w$ and $b$, so we can draw all of it, and the path that gradient descent
 # takes down from the top right. Two words in the cell may be new: inside `torch.no_grad()` nothing is recorded, because
-# the update of a weight is no part of the function; and `torch.meshgrid` makes two tables, W and B, that together hold
-# every pair of a `w` and a `b`, so that the whole surface is computed by one expression.
+# the update of a weight is not part of the function; and `torch.meshgrid` makes two tables, W and
+# B, that together hold every pair of a `w` and a `b`, so that the whole surface is computed by one
+# expression.
 
 # %%
 w = torch.tensor([2.0], requires_grad=True)

@@ -400,9 +400,9 @@ for axis, (name, layers) in zip(axes, stacks.items()):
     axis.set(title=name, xlabel=f"sees {int((seen > 0).any(0).sum())} x {int((seen > 0).any(1).sum())}, half of it "
              f"from {int((seen.sum(0).sort(descending=True).values.cumsum(0) < seen.sum() / 2).sum()) + 1} columns",
              xticks=[], yticks=[])
-show_figure(figure, """What the middle output pixel sees, bright on dark: a square of 3 after one layer, a soft spot
-            of 9 after four, a bell of 21 after ten layers, and a wider spot after four layers of which two have
-            stride 2.""")
+show_figure(figure, """The pixels that the middle output pixel sees, bright on dark: a square of 3
+            after one layer, a soft spot of 9 after four, a bell of 21 after ten layers, and a
+            wider spot after four layers, two of them with stride 2.""")
 assert [int((paint(layers) > 0).any(0).sum()) for layers in stacks.values()][:3] == [3, 9, 21]
 
 # %% [markdown]
@@ -481,7 +481,7 @@ show_figure(viz.feature_maps(network[0].weight[:, 0], columns=16),
             "Sixteen kernels of 3 x 3 weights, some of them light on one side and dark on the other: edges.")
 with torch.no_grad():
     show_figure(viz.feature_maps(network[:2](test_images[3:4]), columns=16),
-                "Sixteen pictures of one digit, in each of which other strokes or borders are bright.")
+                "Sixteen pictures of one digit; in each, other strokes or borders are bright.")
 
 # %% [markdown]
 # ## In real PyTorch

@@ -164,7 +164,7 @@ def train_vae(steps, price=1.0):
 
 
 def plane(axis, model, side=12):
-    """What the decoder makes of each place of the plane, in steps of equal probability."""
+    """The decoder's image of each place of the plane, in steps of equal probability."""
     steps = torch.special.ndtri(torch.linspace(0.03, 0.97, side))
     codes = torch.stack(torch.meshgrid(steps, steps.flip(0), indexing="xy"), -1).reshape(-1, 2)
     with torch.no_grad():
@@ -459,7 +459,7 @@ if check.passed("nb10.noisy", "nb10.ddim_step"):
     figure, axes = plt.subplots(3, 1, figsize=(11, 2.6), layout="constrained")
     for axis, (a, b) in zip(axes, ((0, 1), (2, 3), (4, 5))):
         sheet(axis, jumps(angle.cos() * start[a] + angle.sin() * start[b], 10) / 2 + 0.5, 16)
-    show_figure(figure, "Three rows, in each of which one digit changes into another one in sixteen pictures.")
+    show_figure(figure, "Three rows; in each, one digit changes into another in sixteen pictures.")
 
 # %% [markdown]
 # ## In real PyTorch

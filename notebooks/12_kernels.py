@@ -116,8 +116,8 @@ check.nb12.axpy(AXPY)
 #
 # Threads do not come one by one. Thirty-two of them are a *warp*: they execute one instruction together, and their
 # requests to memory are served together, in *sectors* of 32 bytes. If 32 threads read 32 neighbouring floats, that is 4
-# sectors: the access is *coalesced*. If each reads a float in another sector, 32 sectors move, of which seven eighths
-# are thrown away. Here thread $i$ reads `x[i * stride]`:
+# sectors: the access is *coalesced*. If each reads a float in another sector, 32 sectors move, and
+# seven eighths of them are thrown away. Here thread $i$ reads `x[i * stride]`:
 
 # %%
 strides = [1, 2, 3, 4, 6, 8, 12, 16, 32]
@@ -366,8 +366,8 @@ TRANSPOSE = r"""extern "C" __global__ void transpose(float* out, const float* x,
 check.nb12.transpose(TRANSPOSE)
 
 # %% [markdown]
-# The shipped transpose (`copy.cu`) does the same, with a quarter of the threads, each of which takes four rows of the
-# tile. Its report names the lines:
+# The shipped transpose (`copy.cu`) does the same, with a quarter of the threads; each takes four
+# rows of the tile. Its report names the lines:
 
 # %%
 if check.passed("nb12.transpose"):

@@ -375,7 +375,7 @@ if check.passed("nb13.finishes"):
 
 # %%
 def told(program, size):
-    """What the ranks are told when they go wrong."""
+    """The message that the ranks get when they go wrong."""
     try:
         threads.run(program, size, timeout=timedelta(seconds=1))
     except (RuntimeError, KeyError) as error:

@@ -130,7 +130,7 @@ with torch.no_grad():
 
 # %% [markdown]
 # A falling loss is not yet a fit: the article's network has learned little more than the mean, and near 0 not even
-# that. That is no fault of its library. These are:
+# that. Its library is not to blame for that. It is for these:
 #
 # ## Six mistakes, and what they give
 #

@@ -57,7 +57,7 @@ folder = Path(tempfile.mkdtemp())
 
 
 def run(*command):
-    """What `python ... train.py` prints, in a process of its own that finds this minitorch."""
+    """The output of `python ... train.py`, in a separate process that finds this minitorch."""
     env = {**os.environ, "PYTHONPATH": str(Path(minitorch.__file__).resolve().parents[1])}
     done = subprocess.run([sys.executable, *command, "train.py"], cwd=folder, env=env, text=True,
                           stdout=subprocess.PIPE)

@@ -122,8 +122,9 @@ if check.passed("nb19.bits"):
 
 # %% [markdown]
 # It knows that a `u` follows a `q`, and forgets everything else. A table of three characters would have nearly a
-# million rows, one of eight six million billion, and nearly all of them would stay empty. So the next step is no larger
-# table, but a function with few parameters that can guess at rows which it never saw.
+# million rows, one of eight six million billion, and nearly all of them would stay empty. So the
+# next step is not a larger table, but a function with few parameters that can guess at rows which
+# it never saw.
 #
 # ## Exercise: windows
 #

@@ -188,7 +188,8 @@ check.nb24.shift(shift)
 
 # %% [markdown]
 # Which changes keep the label? For a photograph of a cat, a mirror image does; for a digit it does not: a mirrored 2 is
-# no 2, and a 6 that is turned by half a circle is a 9. Nobody warns you: the loss falls a little less, that is all.
+# not a 2, and a 6 that is turned by half a circle is a 9. Nobody warns you: the loss falls a little
+# less, that is all.
 
 # %%
 one_of_each = torch.stack([x_all[y_all == digit][0] for digit in range(10)])
@@ -199,8 +200,9 @@ if check.passed("nb24.shift"):
     views.append(("moved by (3, -4): all are", shift(one_of_each, 3, -4)))
 for axis, (title, images) in zip(axes, views):
     wall(axis, images, 10, title)
-show_figure(figure, """The ten digits as they are; mirrored, where 2, 3, 4, 5, 6, 7 and 9 are no digits any more; turned
-            by half a circle, where 6 and 9 have changed places; and moved to one side.""")
+show_figure(figure, """The ten digits as they are; mirrored, where 2, 3, 4, 5, 6, 7 and 9 are no
+            longer digits; turned by half a circle, where 6 and 9 have changed places; and moved
+            to one side.""")
 
 # %% [markdown]
 # Now an experiment: 200 images, a network without convolutions, which knows nothing of moving, and test images that are

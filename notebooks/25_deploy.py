@@ -6,7 +6,7 @@
 # size, and hands it over in three forms: as a file, as a page, and as a C program of 70 kilobytes.
 #
 # **You will be able to**
-# * take over a network: its body as it is, its head anew;
+# * take over a network: its body as it is, with a new head;
 # * choose between a frozen body and small steps for all of it;
 # * load what fits from a checkpoint, and say what did not;
 # * quantise weights to 8 bits, and measure what that costs;
@@ -222,8 +222,8 @@ if compiler and native.reason() is None:
 # %% [markdown]
 # Before anything is handed over, ask three questions. *Is it in evaluation mode?* Dropout and batch norm behave
 # differently. *Is the input prepared in the same way?* Most failures of deployed networks are a forgotten scaling. *Who
-# notices if the data change?* Nobody told this network that scanned digits are no rendered ones, and it went on
-# answering with confidence:
+# notices if the data change?* Nobody told this network that scanned digits are not rendered ones,
+# and it went on answering with confidence:
 
 # %%
 kinds = (x[:1000], x_rest, torch.rand(500, 1, 28, 28))
