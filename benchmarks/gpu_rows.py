@@ -3,7 +3,7 @@
 ``make(torch, device, quick)`` prepares tensors and returns (a function that does the work once and returns its result,
 the amount of work): bytes that must at least be moved where the ceiling is the device's copy, floating-point operations
 where it is the library's product. All inputs are drawn by ``torch.rand``, so that another library can be given the
-same ones. Gates and targets are shares of the ceiling, of which the design asks on an H200.
+same ones. Gates and targets are the shares of the ceiling that the design asks for on an H200.
 """
 
 import math

@@ -78,7 +78,7 @@ def clock(step, n):
 def peak(make):
     """MiB that three calls of a workload need at most: beyond what was held before the first, and the process in all.
 
-    Linux only: the kernel counts, and is told to begin anew before the first call.
+    Linux only: the kernel counts, and is reset before the first call.
     """
     step = make()
     Path("/proc/self/clear_refs").write_text("5")

@@ -139,7 +139,7 @@ SPECIAL = table({
     "_str": "Tensor.__format__.spec",
 })
 
-# What is no tensor.
+# Results that are not tensors.
 RESULTS = table({
     "tuple[Tensor, Tensor]": """std_mean var_mean nn.functional.max_pool1d_with_indices
         nn.functional.max_pool2d_with_indices nn.functional.max_pool3d_with_indices max_pool1d_with_indices

@@ -96,7 +96,7 @@ class BytePairs:
         steps = before.get("pretokenizers", [before])
         level = [s for s in steps if s.get("type") == "ByteLevel"]
         if model.get("type", "BPE") != "BPE" or not level or data.get("normalizer"):
-            raise ValueError(f"{path} is no byte-level BPE: `pip install tokenizers` reads it")
+            raise ValueError(f"{path} is not a byte-level BPE: `pip install tokenizers` reads it")
         patterns = [s["pattern"]["Regex"] for s in steps if s.get("type") == "Split" and "Regex" in s["pattern"]]
         if len(patterns) != len(steps) - 1 or len(patterns) > 1:
             raise ValueError(f"{path} cuts text in ways not known here: `pip install tokenizers` reads it")

@@ -1,4 +1,5 @@
-"""What the programs of this folder share: options, data, a progress bar, a folder for their pictures.
+"""Shared by the programs of this folder: options, data, a progress bar, a folder for their
+pictures.
 
 Like the programs themselves it says ``import torch``, and runs on PyTorch as on minitorch.
 """

@@ -1,6 +1,7 @@
 """A convolutional network classifies handwritten digits, as in PyTorch's 60-minute blitz.
 
-What it shows: a module of one's own, DataLoader, SGD with momentum, evaluation by class, saving and loading a model.
+What it shows: a module of your own, DataLoader, SGD with momentum, evaluation by class, saving and
+loading a model.
 
     python -m minitorch examples/digits_cnn.py      (or with PyTorch: python examples/digits_cnn.py)
 """

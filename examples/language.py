@@ -229,7 +229,8 @@ def stops_of(folder):
 
 
 def main(description, kind, begin=()):
-    """Run a model of class `kind` as the command line says; `begin`: special texts one of which a text starts with."""
+    """Run a model of class `kind` as the command line says; `begin`: special tokens; a text starts
+    with one of them."""
     args = options(description)
     torch.manual_seed(args.seed)
     if args.random:

@@ -9,8 +9,8 @@ Models (2024).
     python -m minitorch examples/llama.py --random
 
 FOLDER has config.json with ``"model_type": "llama"``, safetensors files and tokenizer.json: Llama 2 and 3, TinyLlama,
-SmolLM and others of the same form. A tokenizer.json that is no byte-level BPE, as Llama 2's, needs the package
-tokenizers.
+SmolLM and others of the same form. A tokenizer.json that is not a byte-level BPE, as Llama 2's,
+needs the package tokenizers.
 """
 
 import math

@@ -71,7 +71,7 @@ def play(policy, carts, limit=200):
 
 
 def returns(alive, gamma=0.99):
-    """What each step led to: 1 for every later step that was survived, discounted."""
+    """The return of each step: 1 for every later step that was survived, discounted."""
     result, running = torch.zeros(alive.shape), torch.zeros(alive.shape[1])
     for t in reversed(range(len(alive))):
         running = alive[t].float() * (1 + gamma * running)

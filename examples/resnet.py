@@ -1,8 +1,8 @@
 """A residual network, as for CIFAR but narrower, on handwritten digits shifted at random.
 
-What it shows: residual blocks built in a loop, initialisation of one's own, batch norm in training and evaluation,
-label smoothing, Nesterov momentum with weight decay, a one-cycle schedule. After He, Zhang, Ren and Sun, Deep Residual
-Learning for Image Recognition (2016).
+What it shows: residual blocks built in a loop, your own initialisation, batch norm in training and
+evaluation, label smoothing, Nesterov momentum with weight decay, a one-cycle schedule. After He,
+Zhang, Ren and Sun, Deep Residual Learning for Image Recognition (2016).
 
     python -m minitorch examples/resnet.py      (or with PyTorch: python examples/resnet.py)
 """

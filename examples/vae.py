@@ -36,7 +36,8 @@ class VAE(nn.Module):
 
 
 def loss_function(reconstruction, x, mean, log_variance):
-    """What is lost of the images, and how far the codes are from a standard normal distribution."""
+    """The reconstruction loss, and the divergence of the codes from a standard normal
+    distribution."""
     bce = F.binary_cross_entropy(reconstruction, x.view(-1, 64), reduction="sum")
     kld = -0.5 * torch.sum(1 + log_variance - mean.pow(2) - log_variance.exp())
     return bce + kld

@@ -32,7 +32,7 @@ WIDTH, TALLEST = 1100, 14000                               # pixels
 
 
 def missing():
-    """What this machine lacks; empty if the lessons can be run."""
+    """The programs that this machine lacks; empty if the lessons can be run."""
     found = [name for name in ("jupyterlab", "selenium") if importlib.util.find_spec(name) is None]
     found += [] if any(map(shutil.which, BROWSERS)) else ["a Chromium"]
     return found + ([] if shutil.which("chromedriver") else ["chromedriver"])
@@ -118,7 +118,7 @@ class Lab:
             time.sleep(0.3)
 
     def console(self):
-        """What the browser's console calls an error."""
+        """The errors in the browser's console."""
         return [f"console: {entry['message'][:300]}" for entry in self.browser.get_log("browser")
                 if entry["level"] == "SEVERE" and not any(word in entry["message"] for word in SILENT)]
 

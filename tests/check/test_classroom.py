@@ -128,7 +128,7 @@ def test_one_thread_for_linear_algebra_unless_said():
 
 
 def test_hidden_tests_are_the_notebooks():
-    """What students get holds no solution."""
+    """The notebooks that students get hold no solution."""
     source = SOLUTIONS.get("03")
     if source is not None:
         _, book = classroom.notebook_of(3)

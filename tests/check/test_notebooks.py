@@ -90,7 +90,7 @@ def test_jupytext_reads_the_same_cells():
 
 
 def empty_axes(figure):
-    """The axes of a figure that show nothing, or lines and points most of which are not finite."""
+    """The axes of a figure that show nothing, or lines and points that mostly are not finite."""
     def shows(axis):
         found = [np.asarray(line.get_xydata(), float) for line in axis.lines]
         found += [np.asarray(points.get_offsets(), float) for points in axis.collections]

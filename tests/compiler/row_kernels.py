@@ -40,7 +40,7 @@ class Memory:
         return Ref(v, v, offset, strides[::-1], self.dtype)
 
     def at(self, ref, dims):
-        """What a ref stands for, as a view."""
+        """The array that a ref stands for, as a view."""
         a = self.arrays[ref.anchor]
         return np.lib.stride_tricks.as_strided(a[ref.offset:], dims, [s * a.itemsize for s in ref.strides])
 

@@ -20,7 +20,7 @@ def soon(monkeypatch):
 
 
 def calls(f, *args, n=8):
-    """What `n` calls give, the first of which is the traced one."""
+    """The results of `n` calls; the first one is traced."""
     return [f(*args) for _ in range(n)]
 
 

@@ -1,4 +1,5 @@
-"""What `compile(backend="c")` lowers to loops: scalar functions, extremes, running sums, joins, 16-bit floats."""
+"""Code that `compile(backend="c")` lowers to loops: scalar functions, extremes, running sums,
+joins, 16-bit floats."""
 
 import numpy as np
 import pytest

@@ -21,7 +21,8 @@ from tests.compiler.compiled_programs import ROUGH, STATEMENTS, Case, World, any
 from tests.compiler.program_search import command_line, search
 
 DRAWS = {"dropout", "dropout_", "noise", "noise_like", "uniform_", "dead_draw", "dropout_of_dead"}
-# Statements that leave the transform's function: they write to what is no argument, or have a backward pass inside.
+# Statements that leave the transform's function: they write to what is not an argument, or have a
+# backward pass inside.
 OUTSIDE = {"buffer_written", "buffer_decays", "weight_stepped", "gradient_inside", "checkpointed", "batch_norm",
            "retain", "buffer_itself", "doubled_gradient", "required"}
 # Their derivatives forwards and backwards differ, in PyTorch too: `no_grad` and `.data` mean nothing forwards.

@@ -106,7 +106,8 @@ def test_gradients_have_the_type_of_their_inputs(row, half):
 @pytest.mark.parametrize("row", [row for row in DIFFERENTIABLE if row.outputs != 1], ids=lambda row: row.name)
 @each_half
 def test_gradients_of_one_of_several_results(row, half):
-    """The others have no gradient, and the formula puts zeros in their place: of which type?"""
+    """The others have no gradient, and the formula puts zeros in their place: is their type
+    right?"""
     for narrow, wide, attrs in samples(row, half):
         for k in (0, -1):
             found, wanted = [], []

@@ -75,7 +75,7 @@ def test_dense_layouts_are_kept(order, sizes):
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.data())
 @settings(max_examples=100, deadline=None)
 def test_copies_of_repeated_dimensions_are_contiguous(sizes, data):
-    """Of contiguous tensors expanded along some dimensions, all that makes new memory can be viewed flat."""
+    """A copy of a contiguous tensor expanded along some dimensions can be viewed flat."""
     repeated = [data.draw(st.booleans()) for _ in sizes]
     x = torch.ones([1 if r else n for r, n in zip(repeated, sizes)]).expand(sizes)
     for y in (x.clone(), x.double(), x.bool(), x.half(), x.int(), torch.empty_like(x), torch.zeros_like(x),

@@ -11,7 +11,8 @@ LAST = torch.channels_last
 @pytest.mark.parametrize("shape, strides", [((2, 1, 4, 5), (20, 1, 5, 1)), ((2, 3, 1, 1), (3, 1, 3, 3)),
                                             ((1, 1, 4, 5), (20, 1, 5, 1)), ((2, 3, 4, 5), (60, 1, 15, 3))])
 def test_copies_have_the_strides_of_the_format(shape, strides):
-    """So convolutions take them for what they were made; they kept the old strides, which fit as well."""
+    """So convolutions see the format they were made in; they kept the old strides, which fit as
+    well."""
     x = torch.arange(float(torch.Size(shape).numel())).reshape(shape)
     for made in (x.to(memory_format=LAST), x.clone(memory_format=LAST), x.double().to(x.dtype, memory_format=LAST),
                  x.contiguous().to(torch.float64, memory_format=LAST)):

@@ -97,7 +97,7 @@ def train(folder, ranks, steps, kills):
 
 
 def one_round(rng, ranks, steps, count, expected):
-    """What went wrong in a round with kills, in words; None for nothing."""
+    """The fault in a round with kills, in words; None if there was none."""
     at = sorted(rng.sample(range(steps), count))
     kills = [(step, rng.randrange(ranks), rng.random() * 0.02) for step in at]
     before = memory()

@@ -51,7 +51,7 @@ class Case:
                                 *[Partial()] * smooth])
 
     def results(self, tensors, seeds_of):
-        """What the op gives for these tensors, and the gradients of those that have some."""
+        """The op's results for these tensors, and the gradients of those that have some."""
         tensors = [t.detach().requires_grad_() if live else t for t, live in zip(tensors, self.live)]
         found = self.op.call(tensors, **self.attrs) if self.variadic else self.op.call(*tensors, **self.attrs)
         outs = [x for x in tree_leaves(found) if isinstance(x, Tensor) and x.requires_grad]

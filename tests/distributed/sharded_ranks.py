@@ -90,7 +90,7 @@ def sharded(mesh, model=None):
 
 
 def plain(checkpoint):
-    """What the others are compared with."""
+    """The run that the others are compared with."""
     model = started()
     seen, optimizer = trained(model)
     return seen | {"later": trained(model, start=3, optimizer=optimizer)[0]}
@@ -112,7 +112,7 @@ def optimizer_state(model, optimizer):
 
 
 def resumed(checkpoint):
-    """What 4 ranks have saved is loaded by any other number."""
+    """A checkpoint of 4 ranks is loaded by any other number."""
     n = dist.get_world_size()
     model = sharded(init_device_mesh("cpu", (n,)))
     _, optimizer = trained(model, n, dist.get_rank(), steps=1)         # makes states, which are replaced

@@ -30,7 +30,7 @@ def memory(address, count, kind):
 
 
 class Job:
-    """What the ranks of one communicator share."""
+    """State shared by the ranks of one communicator."""
 
     def __init__(self, size):
         self.size, self.barrier, self.given = size, threading.Barrier(size), [None] * size
@@ -47,7 +47,7 @@ class Communicator:
         self.job.barrier.wait(SECONDS)                     # all make it together
 
     def all(self, call, give):
-        """What all ranks give to a call that must be the same."""
+        """The arguments of all ranks to a call, which must be the same call."""
         assert self.alive and not fake.local.depth, "a collective within a group of sends and receives"
         job = self.job
         job.given[self.rank] = call, give

@@ -1,4 +1,5 @@
-"""Jobs of several launchers, each of which stands for a node: they meet, number their ranks, tell of faults."""
+"""Jobs of several launchers; each stands for a node: they meet, number their ranks, report
+faults."""
 
 import os
 import re
@@ -89,7 +90,7 @@ def options(*given):
 
 
 def together(*calls):
-    """What functions return, or the text with which they exit, called side by side."""
+    """The results of functions called side by side, or the text with which they exit."""
     found = [None] * len(calls)
 
     def call(i):

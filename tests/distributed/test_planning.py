@@ -1,4 +1,4 @@
-"""What `plan` notes of a step, and what its model says of more ranks."""
+"""The record that `plan` makes of a step, and its model's prediction for more ranks."""
 
 import pickle
 

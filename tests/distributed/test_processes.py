@@ -166,7 +166,8 @@ def test_the_launcher_names_faults(tmp_path, fault):
 @needs_mpi
 @pytest.mark.parametrize("fault", ["exception", "killed", "sleeps", "shape"])
 def test_faults_under_mpiexec(tmp_path, fault):
-    """Where a rank is killed mpiexec ends all others at once: a process of ours beside them names it."""
+    """Where a rank is killed mpiexec ends all others at once: one of our processes beside them
+    names it."""
     script, before = write(tmp_path, "faulty.py", FAULTY), in_memory("mpich_shm_*")
     code, out, err = run(MPIEXEC, "-n", "2", sys.executable, "-m", "minitorch", script, fault)
     words = NAMED[fault].replace(r"was killed \(signal 9, SIGKILL\)",

@@ -232,7 +232,7 @@ BY_LEVEL = ("Beta", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "InverseGamm
 @pytest.mark.parametrize("name", [name for name in DISTRIBUTIONS if case(name)[0].has_rsample
                                   and not name.startswith(BY_LEVEL)])
 def test_gradients_of_samples_are_those_of_the_formula(name):
-    """Of the same random numbers, by finite differences."""
+    """With the same random numbers, by finite differences."""
     p, given = case(name)
     t.manual_seed(2)
     sample = p.rsample((2,))

@@ -22,7 +22,7 @@ def saved(value, **options):
 
 
 def loaded(data, **options):
-    """What the bytes of a file hold."""
+    """The contents of a file's bytes."""
     return load(io.BytesIO(data), **options)
 
 

@@ -1,4 +1,4 @@
-"""What every view must be: whole, self-contained and small."""
+"""Requirements on every view: whole, self-contained and small."""
 
 import re
 import xml.etree.ElementTree as ElementTree

@@ -138,7 +138,7 @@ def chosen(seed=SEED):
 
 
 def plant(texts, folder):
-    """Let kernels be compiled from sources of which some are changed; for a process that has not compiled any.
+    """Let kernels be compiled from changed sources; for a process that has not compiled any.
 
     texts: {name of a source: its text}.
     """

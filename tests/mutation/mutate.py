@@ -15,7 +15,7 @@ BORDER = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 OTHER_OPERATOR = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
                   ast.Mod: ast.Add, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
                   ast.MatMult: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift}
-# What only concerns words and types: the text of errors and warnings, annotations, what is exported.
+# Code that concerns words and types only: the text of errors and warnings, annotations, exports.
 WORDS = ("warn", "append_note", "add_note", "format", "join")
 
 

@@ -6,8 +6,8 @@
 
 A mutant lives in memory only: a forked process imports the library with the text of one module replaced and runs
 pytest on a few tests, cheapest first. It is killed when one fails, or takes much longer than it should. Which
-mutants there are depends on the code and on `SEED`; `PACKAGES` says how many of which package. `explained.json` beside
-this file says why a survivor makes no difference.
+mutants there are depends on the code and on `SEED`; `PACKAGES` says how many are in each package.
+`explained.json` beside this file says why a survivor makes no difference.
 """
 
 import argparse
@@ -251,7 +251,7 @@ class Plan:
 def judge(mutant, calls, seconds, again=False, log=os.devnull):
     """"killed" with the test, or "survived"."""
     names = candidates(mutant, calls)
-    if again:                                              # what runs at the import is no test's
+    if again:                                          # code that runs at import belongs to no test
         names = list(dict.fromkeys([*names, *(name for name in seconds if name.startswith((WRITTEN[0], SIGNATURES)))]))
     for part in batches(names, seconds, again):
         found = outcome(mutant.file, mutant.text, part, LIMIT if again else LIMIT / 5, log)

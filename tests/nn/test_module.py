@@ -18,7 +18,7 @@ def small_net():
 
 
 class Counter(nn.Module):
-    """A parameter, a buffer and state that is no tensor."""
+    """A parameter, a buffer and state that is not a tensor."""
 
     def __init__(self):
         super().__init__()

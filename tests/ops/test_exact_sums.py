@@ -126,7 +126,7 @@ def test_ten_million_numbers():
 
 
 def test_the_deviation_does_not_feel_the_offset_of_its_numbers():
-    """The mean of 1e6 and 1e6 + 1/16 is no float32."""
+    """The mean of 1e6 and 1e6 + 1/16 is not a float32."""
     for n in (10, 1000, 100_000):
         x = np.float32(1e6) + np.arange(n).reshape(-1, 2).astype("f") % 4 // 2 / 16
         for dim in (None, 0):

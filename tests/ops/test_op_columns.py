@@ -159,7 +159,7 @@ def test_nothing_is_known_of_an_op_that_says_nothing():
 
 
 def test_autocast_is_one_of_its_words():
-    """Of definitions and of composites, by type of device perhaps; on no type twice."""
+    """Both for definitions and composites, by type of device perhaps; on no type twice."""
     calls = [public.call for public in FUNCTIONS.values()]
     columns = {row.autocast for row in OPS.values()} | {getattr(call, "autocast", None) for call in calls}
     for column in columns - {None}:

@@ -16,7 +16,7 @@ LARGEST, SMALL = torch.finfo(torch.float64).max, torch.finfo(torch.float64).smal
     ("special.i0e", [LARGEST], [1 / math.sqrt(2 * math.pi) / math.sqrt(LARGEST)]),
     ("special.i1e", [-LARGEST], [-1 / math.sqrt(2 * math.pi) / math.sqrt(LARGEST)])])
 def test_limits(name, at, expected):
-    """PyTorch's values, some of which were NaN, or -0 for 0."""
+    """PyTorch's values; here some were NaN, or -0 for 0."""
     function = getattr(torch.special if "." in name else torch, name.removeprefix("special."))
     found = function(torch.tensor(at, dtype=torch.float64)).tolist()
     assert found == pytest.approx(expected, nan_ok=True, rel=1e-14)

@@ -43,7 +43,7 @@ def run_line(line, scope):
 
 # ---- comparing ---------------------------------------------------------------------------------------------
 def facts(t):
-    """What can be compared of a tensor but its values."""
+    """The properties of a tensor that can be compared, values excepted."""
     return dict(dtype=str(t.dtype).partition(".")[2], shape=tuple(t.shape), requires_grad=t.requires_grad,
                 contiguous=t.is_contiguous(), leaf=t.is_leaf)
 
@@ -74,7 +74,7 @@ def differ(a, b, tolerance):
 
 
 def why(t):
-    """What PyTorch says of a view whose memory was written to in another's name."""
+    """PyTorch's error for a view whose memory was written to in another's name."""
     try:
         return str(t.is_leaf)
     except RuntimeError as error:

@@ -411,7 +411,7 @@ def layer(d):
 
 
 def graph(d):
-    """What programs do to the graph itself."""
+    """Statements about the graph itself."""
     x = d.tensor(is_float)
     if x:
         leaf_name = d.tensor(lambda t: t.requires_grad and t.is_leaf) or x

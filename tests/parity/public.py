@@ -16,9 +16,10 @@ agree to 1e-5 when both libraries run it with float64 as the default dtype.
 Compared are the losses that were differentiated, the parameters of all optimisers, and the numbers that were printed,
 and the processor time of both. Each run is a process of its own with one thread.
 
-Keys of a program: "script" (a .py or .ipynb file), "args" (a list), "steps", "cwd" (the folder that it may write to, of
-which each run gets a copy, else that of the script; it runs where the script lies), "replace" ({text: text}), "paths"
-(more folders to import from), "loose" (a tolerance in the place of the usual one).
+Keys of a program: "script" (a .py or .ipynb file), "args" (a list), "steps", "cwd" (the folder that
+it may write to; each run gets a copy. By default the script's, where it also runs), "replace"
+({text: text}), "paths" (more folders to import from), "loose" (a tolerance in the place of the
+usual one).
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""What public programs find in the place of downloads: small data sets in the formats that they read (see `public.py`).
+"""Replacements for downloads of public programs: small data sets in the formats that they read (see
+`public.py`).
 
 MNIST and its like are scikit-learn's digits, enlarged; CIFAR is noise. They are written once, to the folder "data" of
 the folder of programs, and the data sets of torchvision look there, whatever folder a program names.

@@ -23,7 +23,7 @@ from torch.utils.data.distributed import DistributedSampler
 
 
 class Seen:
-    """What a rank writes down."""
+    """The record that a rank writes."""
 
     def __init__(self):
         self.samples, self.losses, self.gradients, self.parameters = [], [], [], []

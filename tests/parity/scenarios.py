@@ -39,7 +39,7 @@ def error(fn):
 
 
 def message(fn):
-    """What ``fn`` raises, in full."""
+    """The error that ``fn`` raises, in full."""
     with pytest.raises(Exception) as info:
         fn()
     return f"{info.type.__name__}: {info.value.args[0]}"

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 
 def run(library, program):
-    """What a program returns, as plain values; or the class of the error that it raises."""
+    """The results of a program, as plain values; or the class of the error that it raises."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         library.manual_seed(0)

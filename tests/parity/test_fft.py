@@ -76,7 +76,7 @@ torch.fft.irfft(torch.fft.rfft(R),n=3)
 
 
 def names(library):
-    """What the expressions speak of: R real, v a vector, I integers, C complex."""
+    """The names in the expressions: R real, v a vector, I integers, C complex."""
     R = library.tensor([[1., 2, 3], [4, 5, 7]])
     C = library.from_numpy(np.array([[1 + 2j, 2 - 1j, 3j], [1, 2j, 1 - 1j]], "complex64"))
     return dict(R=R, v=R[0], I=R.long(), C=C)

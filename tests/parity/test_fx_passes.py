@@ -1,4 +1,4 @@
-"""What `fx` writes into nodes, and modules split in parts, beside PyTorch's."""
+"""The metadata that `fx` writes into nodes, and split modules, beside PyTorch's."""
 
 import random
 

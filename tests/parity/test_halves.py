@@ -145,7 +145,8 @@ def test_norms_of_mixed_types(name, of_input, of_weight, of_statistics):
 
 
 # ---- modules -----------------------------------------------------------------------------------------------
-# Constructor | arguments, of which those named x, b, q ... are leaves | "random" if values cannot be compared.
+# Constructor | arguments; those named x, b, q ... are leaves | "random" if values cannot be
+# compared.
 MODULES = """
 Linear(4,3)|x
 Bilinear(4,4,2)|x,x

@@ -38,7 +38,8 @@ def random_program(rng):
 
 
 def run(torch, steps):
-    """What each step came to, the tensors at the end, and the gradients (or the error) of a weighted sum of them."""
+    """The outcome of each step, the tensors at the end, and the gradients (or the error) of a
+    weighted sum of them."""
     x, w = [torch.tensor(np.linspace(a, b, 12).reshape(3, 4), requires_grad=True) for a, b in ((0.2, 2), (1, -1))]
     tensors, outcomes = [x * 1.0, w * 2.0, x, torch.zeros(3, 4, dtype=torch.float64)], []
     for kind, what, a, b in steps:

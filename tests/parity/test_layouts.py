@@ -77,7 +77,7 @@ def program(rng):
 
 
 def run(library, layouts, steps):
-    """What became of each step: None or an error; and the tensors."""
+    """The outcome of each step, None or an error, and the tensors."""
     rng = np.random.default_rng(0)
     tensors, outcomes = [], []
     for layout, shape in zip(layouts, [(3, 4), (2, 3, 4), (2, 3, 2, 2)]):

@@ -256,7 +256,8 @@ torch.linalg.lstsq(torch.empty(0,3),torch.empty(0,2))
 
 
 def names(library):
-    """What the expressions speak of: A regular, sing singular, R not square, S positive definite, L lower, I ints."""
+    """The names in the expressions: A regular, sing singular, R not square, S positive definite, L
+    lower, I ints."""
     R, S = library.tensor([[1., 2, 3], [4, 5, 7]]), library.tensor([[4., 2], [2, 3]])
     return dict(A=library.tensor([[1., 2], [3, 4]]), sing=library.tensor([[1., 2], [2, 4]]), R=R, v=R[0],
                 v2=library.tensor([1., 2.]), v3=library.tensor([1., 2, 4]), I=library.tensor([[1, 2], [3, 4]]), S=S,

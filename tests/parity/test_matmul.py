@@ -185,7 +185,7 @@ torch.einsum('ij,jk->ik',f23,f34,out=torch.empty(2,4))
 
 
 def names(library):
-    """What the expressions speak of."""
+    """The names in the expressions."""
     f23, f34 = library.arange(6.).reshape(2, 3), library.arange(12.).reshape(3, 4)
     return dict(f23=f23, f34=f34, d34=f34.double(), i23=f23.long(), i34=f34.long(), f3=f23[1], i3=f23[1].long())
 

@@ -70,7 +70,7 @@ def masked_names(lib):
 
 
 def outcome(lib, expression, names):
-    """What can be compared: kind, values as lists, structure; or the class of the error."""
+    """The comparable outcome: kind, values as lists, structure; or the class of the error."""
     try:
         found = eval(expression, names(lib))
     except Exception as error:

@@ -247,7 +247,7 @@ def test_states_can_be_exchanged(steps, seed):
 
 # ------------------------------------------------------------------ data in the same order
 def orders(t, data):
-    """What samplers, splits and loaders of either library choose, with and without a generator."""
+    """The choices of each library's samplers, splits and loaders, with and without a generator."""
     items = list(range(23))
     g = t.Generator().manual_seed(9)
     yield [list(part) for part in data.random_split(items, [10, 8, 5])]

@@ -71,7 +71,7 @@ TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-9
 
 
 def outcome(lib, name, array, dtype, attrs):
-    """What a call returns, as a list of (dtype, NumPy array), or the error it raises."""
+    """The result of a call, as a list of (dtype, NumPy array), or the error it raises."""
     attrs = {k: getattr(lib, v) if k == "dtype" else v for k, v in attrs.items()}
     x = lib.from_numpy(array.copy()).to(getattr(lib, dtype))
     try:

@@ -14,7 +14,7 @@ import minitorch  # noqa: E402
 from minitorch.core.registry import FUNCTIONS  # noqa: E402
 from minitorch.testing.strategies import Draw  # noqa: E402
 
-# What is refused here and not in PyTorch, on purpose: complex statistics and logarithms of sums.
+# Refused here and not in PyTorch, on purpose: complex statistics and logarithms of sums.
 REFUSED = {"complex64": {"nan_to_num"}}
 
 

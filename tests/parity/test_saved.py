@@ -1,4 +1,5 @@
-"""What is kept for the backward pass: recorded data and second derivatives are PyTorch's, and memory is not more."""
+"""Tensors kept for the backward pass: recorded data and second derivatives are PyTorch's, and
+memory is not more."""
 
 import numpy as np
 import pytest

@@ -137,7 +137,7 @@ torch.index_reduce(x,1,torch.tensor([0,0]),torch.ones(2,2)*7,'mean',include_self
 
 
 def names(library):
-    """What the expressions speak of."""
+    """The names in the expressions."""
     return dict(x=library.arange(6.).reshape(2, 3), m=library.tensor([True, False, True]))
 
 

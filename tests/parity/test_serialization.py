@@ -91,7 +91,8 @@ class Theirs:
 
 
 def description(value, lib, storages=None):
-    """What `value` is, in terms in which both libraries can be compared; storages are numbered as they come."""
+    """A description of `value` by which both libraries can be compared; storages are numbered as
+    they come."""
     storages = {} if storages is None else storages
 
     def of(x):

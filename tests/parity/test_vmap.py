@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 
 def both(program):
-    """What a program gives with each library: nested lists, or the class of the error."""
+    """The results of a program with each library: nested lists, or the class of the error."""
     found = []
     for lib in (minitorch, torch):
         lib.manual_seed(0)

@@ -31,7 +31,7 @@ def stored(subject):
 
 
 def outcome(case, library):
-    """What a case gives, as data that JSON keeps; the class of the error where there is one."""
+    """The result of a case, as data that JSON keeps; the class of the error where there is one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -1,4 +1,4 @@
-"""What the parameters of functions and classes are if they are not given, by the names that PyTorch publishes."""
+"""The defaults of the parameters of functions and classes, by the names that PyTorch publishes."""
 
 import ast
 import importlib
@@ -23,8 +23,8 @@ def namespace(T, path):
 
 
 def defaults(function):
-    """{parameter: its default, or `REQUIRED`}; what is no plain data is left out, and so are all of a name that takes
-    several signatures."""
+    """{parameter: its default, or `REQUIRED`}; defaults that are not plain data are left out, and
+    so are all of a name that takes several signatures."""
     try:
         found = [(p.name, p.default) for p in inspect.signature(function).parameters.values()
                  if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.name != "out"]

@@ -1,7 +1,7 @@
 """Samples of every public op definition that PyTorch has a function for: results, and gradients of their squares.
 
 The inputs lie in `data/recorded/inputs.json`, drawn once as the derived tests draw theirs, so that they stay what they
-were when a definition's ``sample`` changes. ``record.py inputs`` draws anew.
+were when a definition's ``sample`` changes. ``record.py inputs`` redraws them.
 """
 
 import functools

@@ -160,7 +160,7 @@ T.nn.utils.rnn.pad_sequence([v,w[:3]]) T.nn.utils.rnn.pad_sequence([v,w[:3]],Tru
 
 
 def inputs(T):
-    """The names that the calls speak of."""
+    """The names in the calls."""
     given = {"x": some(T, 3, 4), "y": some(T, 3, 4, seed=1), "z": some(T, 3, 4, seed=2), "v": some(T, 6, seed=3),
              "w": some(T, 5, seed=4), "c": some(T, 1, 2, 5, 4, seed=5), "q": some(T, 2, 3, 4, seed=6),
              "p": some(T, 4, 4, seed=7, lo=0.3, hi=3.0)[:3], "i": T.tensor([[2, 0, 1], [1, 1, 0]]),

@@ -141,7 +141,7 @@ def reductions(T):
 
 
 def in_place(T):
-    """What may be written into which tensor."""
+    """The dtypes that may be written into a tensor of each dtype."""
     def write(target, source):
         a = T.ones(2).to(getattr(T, target))
         return a.add_(T.ones(2).to(getattr(T, source)))

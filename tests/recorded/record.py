@@ -1,6 +1,6 @@
-"""Write `tests/data/recorded` anew with the PyTorch that is installed: all subjects, or those that are named.
+"""Rewrite `tests/data/recorded` with the PyTorch that is installed: all subjects, or those named.
 
-"inputs" draws those of the op definitions anew; "defaults" are those of parameters.
+"inputs" redraws those of the op definitions; "defaults" are those of parameters.
 """
 
 import importlib

@@ -1,5 +1,5 @@
-"""What is refused, and with which class of error: each option of layers, optimisers and schedules at its borders, and
-calls whose arguments do not fit together.
+"""Refused calls, and the class of their error: each option of layers, optimisers and schedules at
+its borders, and calls whose arguments do not fit together.
 """
 
 import ast
@@ -13,7 +13,7 @@ from tests.recorded.optimisers import OPTIONS
 from tests.recorded.schedules import optimizer
 
 VALUES = (-1, -0.5, 0, 1.0, 2.5, (0.5, 1), (-0.1, 0.5), (0.5, 1.0, 2), "nonsense")
-# What chooses a kernel or a device, and what is checked here earlier than in PyTorch.
+# Options that choose a kernel or a device, and those checked here earlier than in PyTorch.
 LEFT_OUT = {"self", "optimizer", "device", "dtype", "foreach", "fused", "capturable", "differentiable", "last_epoch",
             "ns_coefficients", "ns_steps", "in1_features", "mode", "threshold_mode"}
 SCHEDULES = {"StepLR": {"step_size": 2}, "MultiStepLR": {"milestones": [2]}, "ConstantLR": {}, "LinearLR": {},
@@ -81,8 +81,8 @@ def rows_of(text):
     return [row.strip() for row in text.replace("\n", " | ").split(" | ") if row.strip()]
 
 
-# Calls of which most are wrong in one way. ``m`` is a matrix of 3 rows and 2 columns, ``s`` a square one, ``v`` a
-# vector of 3, ``i`` integers, ``u`` a layer, ``w`` a parameter, ``o`` an optimiser.
+# Calls, most of them wrong in one way. ``m`` is a matrix of 3 rows and 2 columns, ``s`` a square
+# one, ``v`` a vector of 3, ``i`` integers, ``u`` a layer, ``w`` a parameter, ``o`` an optimiser.
 CALLS = {"statistics": """
 T.cov(m,fweights=i) | T.cov(m.mT,fweights=i) | T.cov(m.mT,fweights=i[:2]) | T.cov(m.mT,fweights=i[None])
 T.cov(m.mT,fweights=v) | T.cov(m.mT,aweights=v) | T.cov(m.mT,aweights=i) | T.cov(m.mT,aweights=v[:2])

@@ -60,7 +60,7 @@ def batches(T):
 
 
 def generators(T):
-    """Generators of one's own, forks and saved states."""
+    """Generators of the user's own, forks and saved states."""
     g = T.Generator().manual_seed(5)
     one = T.rand(2, generator=g)
     kept = g.get_state()

@@ -44,7 +44,7 @@ def converted(torch, x):
 
 
 def differs(torch, ours, theirs):
-    """What is not the same about two results, or None."""
+    """The difference between two results, in words, or None."""
     if repr(ours.dtype) != str(theirs.dtype) or tuple(ours.shape) != tuple(theirs.shape):
         return f"{ours.dtype} {tuple(ours.shape)}, not {theirs.dtype} {tuple(theirs.shape)}"
     if f"torch.{ours.layout.name}" != str(theirs.layout):

@@ -1,4 +1,4 @@
-"""Write `tests/data/pytorch_names.txt` anew with the PyTorch that is installed: all of its public names.
+"""Rewrite `tests/data/pytorch_names.txt` with the PyTorch that is installed: all its public names.
 
     python -m tests.structure.record_names
 

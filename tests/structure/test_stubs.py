@@ -67,7 +67,7 @@ def test_the_tensor_stub_has_every_name():
     methods = names_in(next(node for node in body if getattr(node, "name", "") == "Tensor").body)
     inherited = {*dir(object), "__dict__", "__weakref__", "__module__", "__annotations__"}
     inherited.add("__getattr__")                           # of DTensors, once they are imported: type checkers would
-                                                           # take it for a promise of every name
+                                                           # read it as a promise of every name
     assert sorted(set(dir(torch.Tensor)) - methods - inherited) == []
 
 

@@ -90,7 +90,7 @@ def test_moving_by_whole_pixels_fills():
 
 
 def test_gradients_go_through():
-    """Of a float64 image: of every function that is not piecewise constant."""
+    """For a float64 image, through every function that is not piecewise constant."""
     x = torch.rand(1, 3, 6, 5, dtype=torch.float64, requires_grad=True)
     bilinear = T.InterpolationMode.BILINEAR
     functions = [

@@ -41,7 +41,8 @@ def one_of_each(codes):
 
 
 def complaint(code, arch, options=()):
-    """What the compiler or ptxas says against a code on an architecture; "" if it is taken."""
+    """The complaint of the compiler or ptxas about a code on an architecture; "" if there is
+    none."""
     if code.arch != "90" and not arch.startswith(code.arch.rstrip("af")):
         return ""                                          # for one architecture only
     if int(arch) < 90 and any(macro.startswith("-DCLUSTER=") for macro in code.macros):

@@ -53,7 +53,8 @@ def test_rate_and_gradients_of_the_mask():
 
 
 def test_seeds_and_captured_graphs():
-    """Each call draws anew, the same after the same seed; so does each run of a graph, forward and backward alike."""
+    """Each call draws new numbers, the same after the same seed; so does each run of a graph,
+    forward and backward alike."""
     q, k, v = [x.requires_grad_() for x in minitorch.randn(3, 1, 2, 20, 64, device=device.device).unbind()]
 
     def step():

@@ -99,7 +99,7 @@ def test_waits_are_needed(monkeypatch, number):
 
 
 def test_resources():
-    """Registers of a block's warpgroups fit after they are shared out anew, and none spills."""
+    """Registers of a block's warpgroups fit after they are redistributed, and none spills."""
     how = dict(HEAD=128, MASK=0, CAUSAL=1, DROPOUT=0, ALIGNED=1, KEYS=128, CONSUMERS=2, STAGES=6)
     found = attention_hopper.KERNEL.resources("90a", (bf16,), V=bf16, **how)
     assert found.spills == found.stack == 0 and found.registers * 384 <= 65536

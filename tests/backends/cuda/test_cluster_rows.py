@@ -134,7 +134,7 @@ def test_each_barrier_of_the_cluster_is_needed(file, line, monkeypatch):
 
 
 def test_resources():
-    """Of the clusters of real sizes: two blocks of 512 threads fit a multiprocessor."""
+    """Clusters of real sizes: two blocks of 512 threads fit a multiprocessor."""
     parked = dict(THREADS=512, VECTOR=4, PARKED=32, CLUSTER=8)
     check_resources(softmax.ROWS, (DTYPES["f32"],), ITEMS=64, LOG=0, BACKWARD=0, **parked)
     check_resources(normalise.ROWS_BACK, (), ITEMS=32, T=DTYPES["f32"], V=DTYPES["f32"], CHANNELS=0, WEIGHTS=0,

@@ -37,7 +37,8 @@ def values(d, name, kind, shape):
 
 
 def allowed(name, x, dim, wanted):
-    """Of sums: a rounding of the sum of sizes for each step of a thread, of its warp and of what is carried on."""
+    """For sums, a rounding of the sum of sizes for each step of a thread, of its warp and of the
+    carry."""
     if x.dtype.kind in "iub" or name in ("cummax", "cummin"):
         return 0
     n = x.shape[dim]

@@ -21,7 +21,7 @@ def simulated(monkeypatch):
 
 
 class Foreign:
-    """Another library's array: the memory of one of ours, in a capsule of either version."""
+    """Another library's array: the memory of one of our arrays, in a capsule of either version."""
 
     def __init__(self, array, versioned=True, code=None, strides=True, major=1):
         self.array, self.told, self.streams = array, [], []

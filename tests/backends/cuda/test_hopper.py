@@ -30,7 +30,8 @@ def test_float32_by_wgmma(multiprocessors, monkeypatch):
 
 
 def test_tf32_is_rounded_to_nearest_on_the_way_in(multiprocessors):
-    """Whole numbers of 12 bits, of which TF32 keeps 11: sums are exact, so that the rounding is all there is."""
+    """Whole numbers of 12 bits (TF32 keeps 11): sums are exact, so that the rounding is all there
+    is."""
     multiprocessors(4)
     a, b = [np.random.default_rng(3).integers(0, 1 << 12, (128, 8)).astype("f4") for _ in range(2)]
     with launches() as names:

@@ -1,5 +1,5 @@
-"""What keeps the host's part of a call short: plans that are told places of random numbers and keep tables, statistics
-moved in one launch, 16-bit tensors that need no promotion."""
+"""Means that keep the host's part of a call short: plans that are given places of random numbers
+and keep tables, statistics moved in one launch, 16-bit tensors that need no promotion."""
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ def test_a_plan_is_told_the_place_of_random_numbers(monkeypatch):
 
 
 def test_a_function_that_computes_with_a_place_has_no_plan():
-    """Of the reference the host makes the numbers: it is called again each time."""
+    """For the reference, the host makes the numbers: it is called again each time."""
     x, found = device.from_host(np.ones(70, "f4")), []
     call = device.planned("by the host", lambda x, place: device.reference.dropout(x, place=place, p=0.5),
                           lambda shadow: lambda x, place: shadow.reference.dropout(x, place=place, p=0.5))

@@ -328,7 +328,8 @@ def tiles_of(t, *names):
     return dict(zip(("TILE_M", "TILE_N", *names), t))
 
 
-# Of each kernel those that take most; docs/build_kernels.py looks at all that the tests ran.
+# The variants of each kernel that take most resources; docs/build_kernels.py looks at all that the
+# tests ran.
 INSTANTIATIONS = [
     (product.SIMT, (f32, f32), product.LARGE, ["80"], dict(
         **tiles_of(product.LARGE, "THREAD_M", "THREAD_N", "DEPTH"), VECTOR_A=4, VECTOR_B=4, VECTOR_OUT=4)),

@@ -12,7 +12,7 @@ from minitorch.backends.cuda.runtime.kernel import Kernel
 from tests.backends.cuda.kernel_checks import device, orders, put, reference, run
 
 if device.machine.kind != "sim":
-    pytest.skip("a GPU does not tell of races", allow_module_level=True)
+    pytest.skip("a GPU does not report races", allow_module_level=True)
 
 BARRIER = re.compile(r"__sync(?:threads|warp)\(\);")
 rng = np.random.default_rng(0)

@@ -33,7 +33,7 @@ def scanned(x, op=cumulative.SUM):
     cumulative.ROWS(device.machine, tiles, 32, out, indices, put(x), room, x.size, tiles, words, OP=op, VECTOR=4, PUT=4,
                     WARPS=1)
     last = device.to_host(room)[1 + words - (-(-tiles // 1024) + 1) * cumulative.pieces(op, x.dtype)]
-    assert tiles % 32 == 0 or not last, "a group of which not all tiles are there has told a total"
+    assert tiles % 32 == 0 or not last, "a group has published a total before all of its tiles"
     return device.to_host(out) if indices is None else device.to_host(indices)
 
 
@@ -58,7 +58,8 @@ def test_the_last_of_equal_extremes_in_earlier_groups():
 
 @pytest.mark.parametrize(("name", "dtype"), [("cummax", "f4"), ("cumsum", "i8"), ("cumprod", "f4")])
 def test_tiles_that_lie_anyhow(name, dtype):
-    """Rows of an odd length, of which no vector is aligned; two tiles each; the last one wins among equals."""
+    """Rows of an odd length, without aligned vectors; two tiles each; the last one wins among
+    equals."""
     x = rng.integers(1, 9, (3, 8 * cumulative.RUN + 333)).astype(dtype)
     x = x if name != "cumprod" else np.where(x > 7, -1, 1).astype(dtype)
     got, _ = run(name, [x], dict(dim=1))

@@ -1,4 +1,5 @@
-"""Programs of users on the device: copies, views, writes, saving, training; and that hot things run kernels of ours."""
+"""Programs of users on the device: copies, views, writes, saving, training; and that hot things run
+our kernels."""
 
 import copy
 import gc
@@ -179,7 +180,7 @@ def test_training_agrees_with_the_cpu(kind):
 
 @pytest.mark.parametrize("kind", ["mlp", "cnn", "transformer"])
 def test_training_never_calls_the_library(kind, monkeypatch):
-    """Of a training step nothing goes to CuPy or NumPy: neither a function nor an index."""
+    """A training step calls no function of CuPy or NumPy, and indexes without them."""
     torch.manual_seed(0)
     _, model, x, y = next(case for case in networks() if case[0] == kind)
     called = []
@@ -203,7 +204,7 @@ def test_what_goes_through_the_host_is_in_numpy():
 
 
 def test_hot_names_are_ours():
-    assert set(HOT) <= set(OURS), f"no kernel of ours for {sorted(set(HOT) - set(OURS))}"
+    assert set(HOT) <= set(OURS), f"none of our kernels for {sorted(set(HOT) - set(OURS))}"
     x = device.from_host(np.ones((2, 3), "f4"))
     with launches() as names:
         device.xp.add(x, x), device.xp.sum(x), device.xp.concatenate([x, x]), device.xp.where(x > 0, x, 0)

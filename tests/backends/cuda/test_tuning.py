@@ -68,7 +68,8 @@ def test_kernels_are_launched_with_its_sizes(table):
 
 
 def test_what_is_no_table_is_refused(table):
-    for values, words in (({"product.stage": 3}, "is no size 'product.stage'"), ({"product.stages": 99}, "is 99")):
+    for values, words in (({"product.stage": 3}, "there is no size 'product.stage'"),
+                          ({"product.stages": 99}, "is 99")):
         table(values)
         with pytest.raises(ValueError, match=words):
             tuning.adopt()

@@ -1,4 +1,5 @@
-"""What the tests of the simulator share: compile CUDA C++ to PTX, lay arrays into device memory, launch."""
+"""Shared by the tests of the simulator: compile CUDA C++ to PTX, lay arrays into device memory,
+launch."""
 
 import shutil
 
@@ -56,5 +57,5 @@ def launch(module, entry, grid, block, *arguments, shared=0, **options):
 
 
 def values(memory, dtype="f4", shape=-1):
-    """What device memory holds."""
+    """The contents of device memory."""
     return memory.bytes.view(dtype).reshape(shape)

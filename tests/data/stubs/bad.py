@@ -12,5 +12,5 @@ torch.sin("x")                                             # mistake: a string f
 torch.matmul(x)                                            # mistake: an argument is missing
 torch.nn.functional.relu(x, False, 3)                      # mistake: an argument too many
 best = x.max(dim=1).value                                  # mistake: the field is called values
-count: int = x.mean()                                      # mistake: a tensor is no int
+count: int = x.mean()                                      # mistake: a tensor is not an int
 F.cross_entropy(x, x, reduction=torch.mean)                # mistake: a function for a string

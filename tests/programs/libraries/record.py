@@ -28,7 +28,7 @@ def needed(name):
 
 
 def printed(name, folder, *options):
-    """What a program prints, run by ``python options`` in a folder."""
+    """The output of a program, run by ``python options`` in a folder."""
     environment = {**os.environ, **ENVIRONMENT}
     done = subprocess.run([sys.executable, *options, str(HERE / f"{name}.py")], cwd=folder, env=environment,
                           capture_output=True, text=True, timeout=600)

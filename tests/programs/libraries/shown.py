@@ -1,4 +1,4 @@
-"""What the programs beside this file print, for comparison, and how it is read."""
+"""The output of the programs beside this file, for comparison, and how it is read."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""torch-optimizer: steps of its optimisers, of which some call `add_` and `addcmul_` by PyTorch's first signatures."""
+"""torch-optimizer: steps of its optimisers; some call `add_` and `addcmul_` by PyTorch's first
+signatures."""
 # needs: torch_optimizer pytorch_ranger
 
 import torch

@@ -26,7 +26,7 @@ MODELS = {
 
 
 def inputs(name):
-    """What the model is given for training, and what for generation."""
+    """The model's inputs for training, and those for generation."""
     ids = torch.randint(3, 100, (2, 12))
     mask = torch.ones_like(ids)
     mask[1, 9:] = 0
