@@ -12,9 +12,9 @@ HEAD = """# Planted bugs
 A test suite is as good as the bugs that it notices. `tests/mutation` plants small ones in the library, one at a time,
 made mechanically from the syntax tree with a fixed seed ({seed}): it flips a comparison or moves its border, swaps an
 operator or two arguments, drops a `not` or a minus, changes a constant by one, makes a condition always or never true,
-deletes a statement. Then it runs the tests that call what was changed, without PyTorch. The simulator and the CUDA
-kernels have runs of their own; the lessons' checks, the drawings, the command line and what only ranks that are
-processes run are left out.
+deletes a statement. Then it runs the tests that call the changed code, without PyTorch. The
+simulator and the CUDA kernels have their own runs; the lessons' checks, the drawings, the command
+line and code that only ranks in separate processes run are left out.
 
 **{killed} of {real} are noticed ({percent:.1f} %)**; {equivalent} more of the {total} make no difference: the program
 means the same, or differs in speed or memory only. `tests/mutation/test_mutation.py` runs a sample
@@ -48,8 +48,8 @@ python -m tests.mutation.run report           # this page
 """
 
 
-UNSEEN_KERNELS = """Of {total} others that compile, picked by a second seed and tried before anything was done for them,
-{killed} of {real} were noticed ({percent:.1f} %); {equivalent} make no difference.
+UNSEEN_KERNELS = """From {total} others that compile, picked by a second seed and tried before
+anything was done for them, {killed} of {real} were noticed ({percent:.1f} %); {equivalent} make no difference.
 """
 
 
