@@ -75,7 +75,7 @@ __device__ __forceinline__ void produce(const Shared& shared, const Pair& rows, 
     });
 }
 
-// What columns need that are queries, brought by a warp, since they may lie at any address.
+// The numbers that columns of queries need, brought by a warp, since they may lie at any address.
 __device__ __forceinline__ void produce_numbers(const Shared& shared, const float* logs, const float* delta,
                                                 const Attention& p) {
     Ring<STAGES> ring;

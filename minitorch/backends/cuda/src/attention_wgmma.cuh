@@ -29,7 +29,8 @@ __device__ __forceinline__ void multiply(float (&s)[HEAD / 2], const u32 (&a)[4]
 #endif
 }
 
-// What a thread of a warpgroup holds of 64 rows: two of them, and of each a quarter of the columns.
+// The share of 64 rows that a thread of a warpgroup holds: two rows, a quarter of the columns of
+// each.
 struct Warpgroup {
     enum { HELD = 2, LANES = 4 };
 

@@ -7,7 +7,7 @@
 
 __device__ __forceinline__ Wide nan() { return __int_as_float(0x7fffffff); }
 
-// What a sample's loss counts.
+// The weight of a sample's loss.
 __device__ __forceinline__ Wide weight_of(i64 target, const T* weight, i64 classes, i64 ignored) {
     if (target == ignored) return 0;
     if (target < 0 || target >= classes) return nan();

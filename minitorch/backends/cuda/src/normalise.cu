@@ -1,7 +1,7 @@
 // Rows brought to mean 0 and variance 1, then scaled and shifted; forward and backward. Layer, RMS and group norm.
 //
-// Without `means` no mean is taken away (rms_norm). Weight and bias, either of which may be
-// missing, belong to columns; with CHANNELS, to runs of `inner` columns; every `groups` rows
+// Without `means` no mean is taken away (rms_norm). Weight and bias are optional and belong
+// to columns; with CHANNELS, to runs of `inner` columns; every `groups` rows
 // together have all runs (group_norm). WEIGHTS is given in the backward pass: whether the gradients
 // of weight and bias are summed up as well. With RESIDUAL (forward) the rows are the sums of those
 // of `input` and `residual`, which are written to `total` as well.
@@ -67,7 +67,7 @@ __device__ __forceinline__ Sums from_lane(Sums x, int distance) {
     return {from_lane(x.grad, distance), from_lane(x.along, distance)};
 }
 
-// What becomes of a pack of neighbouring columns.
+// Normalises, scales and shifts a pack of neighbouring columns.
 __device__ __forceinline__ void finish(Wide (&x)[VECTOR], Wide mean, Wide inverse, const T* weight, const T* bias, i64 row,
                                        i64 column, i64 columns, Affine affine) {
     Wide scale[VECTOR], shift[VECTOR];

@@ -108,7 +108,7 @@ __device__ __forceinline__ int pack_column(int pack) {
     return ((pack * CLUSTER + this_block()) * THREADS + threadIdx.x) * VECTOR;
 }
 
-// Whether a pack belongs to the row; WHOLE: all do.
+// True if a pack belongs to the row; WHOLE: all do.
 #ifndef WHOLE
 #define WHOLE 0
 #endif

@@ -153,7 +153,7 @@ join_runs(T* __restrict__ out, const Wide* __restrict__ heads, const Wide* __res
     add_to(out + columns_at(column, n, size, inner).to + key * inner, sum);
 }
 
-// Of each run the last member is written: out[key] = values[place], one element each.
+// Writes the last member of each run: out[key] = values[place], one element each.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 write_last(T* __restrict__ out, const T* __restrict__ values, const u32* __restrict__ keys,
            const u32* __restrict__ places, i64 n, i64 size, bool one) {

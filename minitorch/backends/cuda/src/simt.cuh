@@ -21,8 +21,9 @@ __device__ __forceinline__ int exchanged(bool along_k, int k, int place) {
     return along_k ? place ^ k / 4 * (128 / DEPTH) : place;
 }
 
-// What a thread holds of a tile on its way from global to shared memory. Memory is read line by line: a line is a row
-// of `a` (ALONG_K), or a column, and so on; the thread reads VECTOR elements at `step` of each LINES-th line.
+// A thread's share of a tile on its way from global to shared memory. Memory is read line by line:
+// a line is a row of `a` (ALONG_K), or a column, and so on; the thread reads VECTOR elements at
+// `step` of each LINES-th line.
 template <int PLACES, int VECTOR, bool ALONG_K> struct Held {
     enum {
         PER_LINE = (ALONG_K ? DEPTH : PLACES) / VECTOR,

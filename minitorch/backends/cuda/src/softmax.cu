@@ -7,7 +7,7 @@
 // LOG tells log_softmax from softmax; of the kernels for rows in registers, BACKWARD says which one is wanted.
 #include "exponentials.cuh"
 
-// What becomes of one element, given what its row amounts to.
+// The result for one element, given the sums of its row.
 __device__ __forceinline__ Wide forward(Wide x, Exponentials row, Wide scale) {
 #if LOG
     return x - row.largest - scale;                        // scale: log(sum)

@@ -11,7 +11,7 @@ INLINE To bits_as(From x) {
   return y;
 }
 
-// What an accumulator of a wgmma under way holds: a NaN that says which result it will be.
+// The content of an accumulator of a wgmma under way: a NaN that says which result it will be.
 const u32 UNDER_WAY = 0x7fb00000u;
 template <class T>
 INLINE bool under_way(T word) {

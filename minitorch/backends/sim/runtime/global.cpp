@@ -148,7 +148,7 @@ static std::string other_block(u32 time) {
 static u32 stretch_of(u32 time) {
   return std::upper_bound(block_times.begin(), block_times.end(), time) - block_times.begin() - 1;
 }
-// Whether what a thread (of another block) did happened before.
+// True if the work of a thread (of another block) happened before.
 static bool is_acquired(u32 id, u32 time) {
   u32 stretch = stretch_of(time);
   if (my_memory->acquired.has(stretch)) return true;

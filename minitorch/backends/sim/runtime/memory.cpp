@@ -131,7 +131,8 @@ void race(const char* earlier, u32 how, const std::string& where, const std::str
          other.c_str());
 }
 
-// Whether a place is polled that was not polled lately in this launch: who goes over memory is not waiting.
+// True if a place is polled that was not polled lately in this launch: a thread that sweeps memory
+// is not waiting.
 static bool is_new_poll(const char* p) {
   static u64 recent[1 << 16];
   u64 key = (u64)p << 16 ^ (order_.launch_start & 0xffff);

@@ -15,7 +15,7 @@ struct Cell {                 // of `granule` bytes of memory
 struct Remote {
   u32 id, time, site;
 };
-// What is known of the memory of a block; one that is put aside takes it along.
+// The state of a block's memory; a block that is put aside takes it along.
 struct BlockMemory {
   char* shared = (char*)aligned_alloc(4096, SHARED + 4096);
   Cell* cells = (Cell*)calloc(SHARED, sizeof(Cell));  // of shared memory
@@ -39,7 +39,7 @@ extern u32 my_clock;  // where a Clock has the warps of the present block
 inline u32 my_id() { return current->id(); }
 inline Clock& my_warp() { return my_memory->warps[current->warp]; }
 inline u32 warp_of(u32 id) { return id & COPIED ? ASYNC : (id & 1023) / 32; }
-// Whether an access by thread `other` at `time` happened before.
+// True if an access by thread `other` at `time` happened before.
 inline bool is_ordered(u32 other, u32 time) {
   if (cluster) return order_has(other, time);
   if (other == current->index || time <= my_memory->barrier) return true;

@@ -164,7 +164,8 @@ static const char* waiting_for(const Thread& t) {
     default: return "";
   }
 }
-// What the threads of the present block wait for, in a few lines; `current` is the first of them, if any.
+// Describes in a few lines what the threads of the present block wait for; `current` is the first,
+// if any.
 static u32 describe_waiting(std::string& text, u32 most) {
   u32 shown = 0, waiting = 0;
   const Thread* last = nullptr;

@@ -181,7 +181,7 @@ void memory_inits_seen() {  // after barrier.cluster.wait
     my_memory->begun[r] = true;
   }
 }
-// Whether an mbarrier of another block, made at this stamp, is surely initialised.
+// True if an mbarrier of another block, made at this stamp, is surely initialised.
 bool order_has_mbarrier(u32 id, u32 time) { return time <= my_memory->inits[rank_of_id(id)] || order_has(id, time); }
 u32 find_rank(const char* p) {
   for (u32 r = 0; r < cluster->size; r++)

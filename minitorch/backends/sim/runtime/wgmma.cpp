@@ -226,7 +226,7 @@ extern "C" void sim_wgmma_wait(u32 groups_left, u32 site) {
   auto over_now = [&](const Reading& r) { return r.warpgroup == warpgroup && (s64)r.group < limit; };
   readings.erase(std::remove_if(readings.begin(), readings.end(), over_now), readings.end());
 }
-// What a register holds that belongs to a wgmma: its result, or still the mark that it is under way.
+// The content of a register that belongs to a wgmma: its result, or the mark that it is under way.
 extern "C" u32 sim_wgmma_result(u32 word) {
   Products& p = current->products;
   u32 i = (word - p.first) & 0xfffff;
