@@ -66,7 +66,7 @@ HOSTILE = {                                                # cells: what is said
     "replaces the check": (["check.Exercise.__call__ = lambda self, f: True"], "", 0),
     "replaces examples and comparison": (["check.Exercise._examples = lambda self, seed=None: []\n"
                                           "check.Exercise.same = lambda self, a, b: True"], "", 1),
-    "is no Python": (["def broken(:"], "", 1),
+    "is not Python": (["def broken(:"], "", 1),
     "prints without end": (["for i in range(10 ** 6): print('x' * 100)"], "", 1),
 }
 

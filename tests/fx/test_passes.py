@@ -1,4 +1,4 @@
-"""What is built on `fx`: graphs split into submodules, arguments in one form, layers fused."""
+"""Passes built on `fx`: graphs split into submodules, arguments in one form, layers fused."""
 
 import operator
 
