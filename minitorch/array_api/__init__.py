@@ -71,5 +71,6 @@ def namespace(x, api_version=None):
         ValueError: `api_version` is not a version of the standard that this module implements.
     """
     if api_version is not None and api_version not in VERSIONS:
-        raise ValueError(f"the array API of {api_version!r} is not there: expected None or one of {VERSIONS}")
+        raise ValueError(f"array API version {api_version!r} is not available: "
+                         f"expected None or one of {VERSIONS}")
     return sys.modules[__name__]

@@ -51,7 +51,7 @@ class Kernels:
         if name not in OPS:
             raise TypeError(f"a {self.kind} kernel for {name!r}: there is no op definition of this name")
         if name in self.found:
-            raise TypeError(f"a {self.kind} kernel for {name!r}: there is one already")
+            raise TypeError(f"a {self.kind} kernel for {name!r}: it already has one")
         wanted, given = definition_names(OPS[name]), parameter_names(function)
         if given is not None and given != wanted:
             raise TypeError(f"a {self.kind} kernel for {name!r} takes {given}, its definition {wanted}")

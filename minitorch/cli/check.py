@@ -321,13 +321,13 @@ def check(script):
         for file, line in places:
             lines.setdefault(os.path.relpath(file), []).append(str(line))
         print(f"  {name}: " + "; ".join([f"{file}, line {', '.join(found)}" for file, found in lines.items()]))
-    print("docs/differences_from_pytorch.md says of each why")
+    print("docs/differences_from_pytorch.md gives the reason for each")
     return 1
 
 
 def main(scripts):
     """Check one program or several; the worst result."""
     if not scripts:
-        print("minitorch: --check takes the programs to look at", file=sys.stderr)
+        print("minitorch: --check needs programs to check", file=sys.stderr)
         return 2
     return max([check(script) for script in scripts])

@@ -106,7 +106,7 @@ def _receive(url: str, part: Path) -> None:
         if response.status != 206:
             have = 0
         elif not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
-            raise OSError(f"the server sent another part of the file than from byte {have} on")
+            raise OSError(f"the server did not send the file from byte {have} on")
         length = response.headers.get("Content-Length")
         total = None if length is None else have + int(length)
         with open(part, "ab" if have else "wb") as file, _progress(url, total, have) as bar:

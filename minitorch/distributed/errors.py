@@ -28,8 +28,10 @@ for _error in (DistError, DistBackendError, DistNetworkError, DistStoreError, Qu
 
 
 def absent(name, instead):
-    """A class in the place of ``torch.distributed.<name>``, which is not there: to call it says so, and `instead`."""
+    """A class in the place of ``torch.distributed.<name>``, which is missing: calling it raises an
+    error that names `instead`."""
     def refuse(cls, *args, **kwargs):
-        raise NotImplementedError(f"torch.distributed.{name} is not there: {instead}")
-    return type(name.rpartition(".")[2], (), {"__new__": refuse, "__doc__": f"Not there: {instead}.",
-                                              "__module__": "torch.distributed"})
+        raise NotImplementedError(f"torch.distributed.{name} is not supported: {instead}")
+    return type(name.rpartition(".")[2], (), {
+        "__new__": refuse, "__doc__": f"Not supported: {instead}.",
+        "__module__": "torch.distributed"})

@@ -57,8 +57,8 @@ class Meeting:
     def __init__(self, options, ranks):
         self.backend, conf = options.rdzv_backend or "static", parsed(options.rdzv_conf)
         if self.backend not in PORTS:
-            raise SystemExit(f"--rdzv-backend {self.backend}: there are static and c10d, which need no server of their "
-                             f"own")
+            raise SystemExit(f"--rdzv-backend {self.backend}: expected static or c10d, which "
+                             f"need no server of their own")
         self.least, self.most = numbers_of_nodes(options.nnodes)
         if self.backend == "static" and self.least != self.most:
             raise SystemExit(f"--nnodes {options.nnodes}: a range of nodes needs --rdzv-backend c10d")

@@ -58,7 +58,7 @@ def opened(capsule):
     for name, form in FORMS.items():
         if python.PyCapsule_IsValid(capsule, name):
             return name, form.from_address(python.PyCapsule_GetPointer(capsule, name))
-    raise BufferError(f"from_dlpack() takes a capsule of DLPack that nobody has taken yet, not {capsule!r}")
+    raise BufferError(f"from_dlpack() takes an unconsumed DLPack capsule, not {capsule!r}")
 
 
 def device_of(source):
@@ -74,7 +74,7 @@ def device_of(source):
         tensor = opened(source)[1].tensor
         kind, number = tensor.device_type, tensor.device
     if int(kind) not in DEVICES:
-        raise BufferError(f"from_dlpack: the array is on a device of DLPack's type {int(kind)}, known are "
+        raise BufferError(f"from_dlpack: DLPack device type {int(kind)} is not known, expected "
                           f"{', '.join(f'{n} ({name})' for n, name in DEVICES.items())}")
     return DEVICES[int(kind)], number
 
@@ -120,7 +120,8 @@ def taken(capsule):
     """The `Memory` of a capsule, which nobody can take again. BufferError for one that cannot be understood."""
     name, managed = opened(capsule)
     if isinstance(managed, Versioned) and managed.major > 1:
-        raise BufferError(f"from_dlpack: the array is of DLPack {managed.major}.{managed.minor}, known is 1.x")
+        raise BufferError(f"from_dlpack: DLPack {managed.major}.{managed.minor} is not known, "
+                              f"expected 1.x")
     tensor = managed.tensor
     dtype, shape = dtype_of(tensor), tuple(tensor.shape[:tensor.ndim])
     counts = tensor.strides[:tensor.ndim] if tensor.strides else [prod(shape[d + 1:]) for d in range(len(shape))]

@@ -65,7 +65,7 @@ def as_parts(item):
         return item
     if isinstance(item, list) and len(item) < 32 and any(isinstance(i, PARTS) for i in item):
         warn("Using a non-tuple sequence for multidimensional indexing is deprecated: a list of lists, of "
-             "tensors or of slices is taken for a tuple. Use x[tuple(seq)] instead of x[seq], or "
+             "tensors or of slices is treated as a tuple. Use x[tuple(seq)] instead of x[seq], or "
              "x[torch.tensor(seq)] to index dimension 0 with all of it.")
         return item
     return (item,)

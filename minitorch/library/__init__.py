@@ -60,8 +60,9 @@ def _word(kind):
         return None
     if kind.lower() in ("cpu", "cuda", "meta", "sim"):
         return kind.lower()
-    raise NotImplementedError(f"a kernel for {kind!r}: there are CPU, CUDA, Meta, CompositeExplicitAutograd and "
-                              "CompositeImplicitAutograd; derivatives are given by register_autograd")
+    raise NotImplementedError(f"unknown kind of kernel {kind!r}: expected CPU, CUDA, Meta, "
+                              "CompositeExplicitAutograd or CompositeImplicitAutograd; derivatives "
+                              "are given by register_autograd")
 
 
 class Library:
@@ -92,7 +93,8 @@ class Library:
             raise RuntimeError("a Library of kind IMPL defines no operators, it only gives kernels")
         (_, name, _), parsed = parse(schema)
         if name is None or f"{self.ns}::{name}" in OPERATORS:
-            raise RuntimeError(f"there is an operator {self.ns}::{name} already, or it has no name: {schema!r}")
+            raise RuntimeError(f"operator {self.ns}::{name} already exists, or has no name: "
+                               f"{schema!r}")
         CustomOpDef(f"{self.ns}::{name}", parsed, apart=False)
         return name
 

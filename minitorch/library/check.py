@@ -28,7 +28,7 @@ def opcheck(op, args, kwargs=None, *, test_utils=TESTS, raise_exception=True, at
     found, definition = {}, operator(op)
     for test in [test_utils] if isinstance(test_utils, str) else test_utils:
         if test not in TESTS:
-            raise ValueError(f"there is no test {test!r}: there are {', '.join(TESTS)}")
+            raise ValueError(f"unknown test {test!r}: expected one of {', '.join(TESTS)}")
         try:
             globals()[test](definition, args, kwargs or {}, {"atol": atol, "rtol": rtol})
         except Exception as error:
@@ -72,7 +72,7 @@ def test_faketensor(op, args, kwargs, tolerance):
     fake = tree_map(lambda t: t.detach().to("meta") if isinstance(t, Tensor) else t, (args, kwargs))
     told, real = kinds(op(*fake[0], **fake[1])), kinds(op(*args, **kwargs))
     if told != real:
-        raise RuntimeError(f"the fake kernel tells {told}, the real one gives {real}")
+        raise RuntimeError(f"the fake kernel returns {told}, the real one {real}")
 
 
 def test_aot_dispatch_dynamic(op, args, kwargs, tolerance):

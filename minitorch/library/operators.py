@@ -190,8 +190,8 @@ class CustomOpDef:
             if self.fake is not None:
                 return self.fake
             if "meta" not in self.kernels:
-                raise NotImplementedError(f"There was no fake impl registered for {self!r}: tell with "
-                                          f"{self.name}.register_fake which shapes its results have")
+                raise NotImplementedError(f"There was no fake impl registered for {self!r}: "
+                                          f"describe its results by {self.name}.register_fake")
         found = self.kernels.get(kind) if kind not in self.disabled else None
         found = found or self.kernels.get(None)
         if found is None:

@@ -91,4 +91,4 @@ def __getattr__(name):
 def _one_device(device_ids):
     if device_ids is not None and len(device_ids) > 1:
         raise ValueError(f"device_ids={list(device_ids)}: a batch is not divided among several devices here; "
-                         "leave device_ids away, or name one")
+                         "leave device_ids out, or name one")

@@ -37,8 +37,8 @@ class Muon(OneByOne):
         require(0.0 <= momentum, f"momentum should be >= 0 but is: {momentum}")
         require(0.0 <= weight_decay, f"weight decay should be >= 0 but is: {weight_decay}")
         require(adjust_lr_fn in (None, "original", "match_rms_adamw"),
-                f"Adjust learning rate function {adjust_lr_fn} is not supported; known are 'original' and "
-                f"'match_rms_adamw'")
+                f"Adjust learning rate function {adjust_lr_fn} is not supported: expected "
+                f"'original' or 'match_rms_adamw'")
         require(len(ns_coefficients) == 3, "Coefficients must be a tuple of exactly 3 values")
         require(ns_steps < 100, "Number of steps must be less than 100 for computational efficiency")
         super().__init__(params, dict(lr=lr, weight_decay=weight_decay, momentum=momentum, nesterov=nesterov,

@@ -37,7 +37,7 @@ def to_sparse(input, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=
     tensor is converted.
     """
     if blocksize is not None:
-        raise NotImplementedError("to_sparse: tensors of blocks (blocksize=) are not there")
+        raise NotImplementedError("to_sparse: block layouts (blocksize=) are not supported")
     if sparse_dim is not None and not isinstance(sparse_dim, int):
         # PyTorch has no such call as ``x.to_sparse(torch.sparse_csr)``.
         sparse_dim, layout = None, sparse_dim

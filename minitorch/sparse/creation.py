@@ -148,8 +148,8 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
     if layout is None:
         raise RuntimeError("expected sparse compressed tensor layout but got strided")
     if layout.name not in COMPRESSED:
-        raise NotImplementedError(f"compressed tensors are sparse_csr or sparse_csc here, not {layout}: blocks are not "
-                                  "there")
+        raise NotImplementedError(f"compressed tensors are sparse_csr or sparse_csc here, not "
+                                  f"{layout}: block layouts are not supported")
     values, found = parts(values, dtype, device, compressed=compressed_indices, plain=plain_indices)
     compressed, plain = found["compressed"], found["plain"]
     if compressed.ndim != 1 or plain.ndim != 1:

@@ -19,8 +19,8 @@ def of_values(function, is_linear=False):
     """The function of the values; those at one place are added up first, unless it is linear."""
     def apply(input, *args, out=None, **kwargs):
         if out is not None:
-            raise NotImplementedError(f"{function.__name__}: out= is not there for sparse tensors: write "
-                                      "out.copy_(result)")
+            raise NotImplementedError(f"{function.__name__}: out= is not supported for sparse "
+                                      "tensors: write out.copy_(result)")
         input = input if is_linear or input.array.pattern.once else coalesce(input)
         return build(function(values_of(input), *args, **kwargs), input.array.pattern)
     return apply
@@ -56,7 +56,8 @@ def cast(x, dtype):
 def add(input, other, *, alpha=1, out=None):
     """``input + alpha * other``: of two sparse tensors a sparse one, of a sparse and a dense one a dense one."""
     if out is not None:
-        raise NotImplementedError("add: out= is not there for sparse tensors: write out.copy_(result)")
+        raise NotImplementedError("add: out= is not supported for sparse tensors: "
+                                  "write out.copy_(result)")
     numbers_or_0d = [x for x in (input, other) if not isinstance(x, Tensor) or not x.ndim and not isinstance(
         x, SparseTensor)]
     if numbers_or_0d:
@@ -97,7 +98,8 @@ def is_scalar(x):
 def mul(input, other, *, out=None):
     """The product, at the places where both factors have entries."""
     if out is not None:
-        raise NotImplementedError("mul: out= is not there for sparse tensors: write out.copy_(result)")
+        raise NotImplementedError("mul: out= is not supported for sparse tensors: "
+                                  "write out.copy_(result)")
     if not isinstance(input, SparseTensor):
         input, other = other, input
     if is_scalar(other):
@@ -135,7 +137,8 @@ def by_dense(input, other):
 @answers("div", "divide", "true_divide")
 def div(input, other, *, rounding_mode=None, out=None):
     if out is not None:
-        raise NotImplementedError("div: out= is not there for sparse tensors: write out.copy_(result)")
+        raise NotImplementedError("div: out= is not supported for sparse tensors: "
+                                  "write out.copy_(result)")
     if not isinstance(input, SparseTensor) or not is_scalar(other):
         shape = list(getattr(other, "shape", ()))
         raise RuntimeError(f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {shape} for "

@@ -114,7 +114,8 @@ def plain_mm(input, mat2, *, out=None):
 
 def no_out(out, name):
     if out is not None:
-        raise NotImplementedError(f"{name}: out= is not there for sparse tensors: write out.copy_(result)")
+        raise NotImplementedError(f"{name}: out= is not supported for sparse tensors: "
+                                  f"write out.copy_(result)")
 
 
 def of_sparse(input, other):

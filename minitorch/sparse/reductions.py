@@ -72,7 +72,8 @@ class Total(SparseFunction):
 @answers("sum")
 def tensor_sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     if out is not None:
-        raise NotImplementedError("sum: out= is not there for sparse tensors: write out.copy_(result)")
+        raise NotImplementedError("sum: out= is not supported for sparse tensors: "
+                                  "write out.copy_(result)")
     dims = dimensions(dim, input.ndim)
     if len(dims) == input.ndim and dtype is None and (input.is_sparse or not keepdim):
         out = Total.apply(input)
@@ -87,14 +88,15 @@ def tensor_sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 @answers("norm")
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None, out=None):
     if p not in ("fro", 2, 2.0) or dim is not None or keepdim:
-        raise NotImplementedError("norm_sparse: only the 2-norm of all elements is there")
+        raise NotImplementedError("norm_sparse: only the 2-norm of all elements is supported")
     return values_of(coalesce(input)).norm(dtype=dtype)
 
 
 @answers("any")
 def any_(input, dim=None, keepdim=False, *, out=None):
     if dim is not None:
-        raise NotImplementedError("any: only that of all elements is there for sparse tensors")
+        raise NotImplementedError("any: only the reduction over all elements is supported for "
+                                  "sparse tensors")
     return values_of(coalesce(input)).any()
 
 

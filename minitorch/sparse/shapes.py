@@ -122,7 +122,8 @@ def index_select(input, dim, index, *, out=None):
     if not input.is_sparse:
         raise refused("index_select", input)
     if out is not None:
-        raise NotImplementedError("index_select: out= is not there for sparse tensors: write out.copy_(result)")
+        raise NotImplementedError("index_select: out= is not supported for sparse tensors: "
+                                  "write out.copy_(result)")
     if index.ndim > 1 or index.array.dtype.kind not in "iu":
         raise IndexError(f"index_select() argument index must be 1-D int tensor, got {index.ndim}D {index.dtype}")
     dim, n, xp = checked_dim(dim, input.ndim), input.sparse_dim(), input.backend.xp

@@ -131,8 +131,8 @@ class BoundingBoxes(Places):
         if isinstance(about["format"], str):
             names = [member.name for member in BoundingBoxFormat]
             if about["format"].upper() not in names:
-                raise ValueError(f"format should be one of {names}, got {about['format']!r} (rotated boxes are "
-                                 f"not there)")
+                raise ValueError(f"format should be one of {names}, got {about['format']!r} "
+                                 f"(rotated boxes are not supported)")
             about["format"] = BoundingBoxFormat[about["format"].upper()]
         data = data.unsqueeze(0) if data.ndim == 1 else data
         if data.ndim != 2 or data.shape[1] != 4:

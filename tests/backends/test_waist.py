@@ -53,7 +53,7 @@ def refuse_host_arrays(arguments):
         if isinstance(x, (tuple, list)):
             refuse_host_arrays(x)
         elif type(x) is np.ndarray and x.ndim:
-            raise TypeError(f"an array of the host among those of the device: {x.dtype} of shape {x.shape}")
+            raise TypeError(f"a host array among device arrays: {x.dtype} of shape {x.shape}")
 
 
 def foreign_call(function):

@@ -73,4 +73,4 @@ def test_the_command_tells_and_exits(tmp_path, capsys):
     assert main(["--check", str(ROOT / "examples" / "gpt.py"), str(ROOT / "examples" / "vae.py")]) == 0
     assert "has all of the" in capsys.readouterr().out
     assert main(["--check", str(tmp_path / "broken.py")]) == main(["--check", str(tmp_path / "none.py")]) == 2
-    assert main(["--check"]) == 2 and "takes the programs" in capsys.readouterr().err
+    assert main(["--check"]) == 2 and "needs programs" in capsys.readouterr().err

@@ -165,6 +165,6 @@ def test_refusals():
     run(program, 2)
     for name, text in ((pipeline, "make each rank's part a module"), (rpc.init_rpc, "send_object_list"),
                        (optim.DistributedOptimizer, "fully_shard")):
-        with pytest.raises(NotImplementedError, match=f"(?s)is not there: .*{text}"):
+        with pytest.raises(NotImplementedError, match=f"(?s)is not supported: .*{text}"):
             name("worker")
     assert not rpc.is_available()

@@ -190,7 +190,7 @@ def test_full_states():
         close([whole(p) for p in other.parameters()], [whole(p) for p in model.parameters()])
         with pytest.raises(ValueError, match="full_state_dict must be True"):
             states.get_model_state_dict(model, options=states.StateDictOptions(broadcast_from_rank0=True))
-        with pytest.raises(RuntimeError, match="that the model has not"):
+        with pytest.raises(RuntimeError, match="that the model lacks"):
             states.get_optimizer_state_dict(model, adam(net()))
         plain = DistributedDataParallel(net())
         assert list(states.get_model_state_dict(plain)) == list(full)

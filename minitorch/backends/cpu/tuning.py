@@ -41,7 +41,7 @@ class Tuning:
         """Within the block, some fields have other values; TypeError for one that does not exist."""
         unknown = set(values) - set(vars(self))
         if unknown:
-            raise TypeError(f"there is no tuning of {sorted(unknown)}; there are {', '.join(vars(self))}")
+            raise TypeError(f"unknown tuning {sorted(unknown)}: expected some of {', '.join(vars(self))}")
         before = {name: getattr(self, name) for name in values}
         vars(self).update(values)
         try:

@@ -51,7 +51,8 @@ class Settings:
             return 7 if self.checks else 0
         unknown = set(self.checks) - set(CHECKS)
         if unknown:
-            raise ValueError(f"settings.checks: {', '.join(sorted(unknown))} is unknown, take of {', '.join(CHECKS)}")
+            raise ValueError(f"settings.checks: {', '.join(sorted(unknown))} is unknown, "
+                             f"expected some of {', '.join(CHECKS)}")
         return sum(1 << CHECKS.index(name) for name in set(self.checks))
 
     def order_number(self):

@@ -165,8 +165,9 @@ def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None
         for group in optimizer.param_groups:
             missing = [p for p in group["params"] if id(p) not in names]
             if missing:
-                raise RuntimeError(f"an optimizer has a parameter of shape {list(missing[0].shape)} that the model has "
-                                   f"not: make the optimizer from the parameters that the model has now")
+                raise RuntimeError(f"an optimizer has a parameter of shape "
+                                   f"{list(missing[0].shape)} that the model lacks: create the "
+                                   f"optimizer from the model's present parameters")
             found["param_groups"].append({**group, "params": [names[id(p)] for p in group["params"]]})
             for p in group["params"]:
                 if p in optimizer.state:

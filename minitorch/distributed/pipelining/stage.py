@@ -29,7 +29,7 @@ class PipelineStage:
             raise NotImplementedError("PipelineStage: DistributedDataParallel averages in each backward pass: average "
                                       "the gradients after schedule.step() by all_reduce, or use fully_shard")
         if dw_builder is not None:
-            raise NotImplementedError("PipelineStage: dw_builder is for schedules that are not there")
+            raise NotImplementedError("PipelineStage: dw_builder is for unsupported schedules")
         if not 0 <= stage_index < num_stages:
             raise ValueError(f"Stage index {stage_index} is out of range of {num_stages}")
         self.submod, self.stage_index, self.num_stages, self.device = submodule, stage_index, num_stages, device

@@ -125,7 +125,7 @@ def check(data, mask):
     """TypeError or ValueError, as PyTorch raises them, unless these can be data and mask."""
     for name, x in (("data", data), ("mask", mask)):
         if not isinstance(x, Tensor) or isinstance(x, WrappingTensor):
-            raise TypeError(f"{name} must be a Tensor, and no MaskedTensor, got {type(x).__name__}")
+            raise TypeError(f"{name} must be a Tensor, not a MaskedTensor, got {type(x).__name__}")
     if mask.dtype.name != "bool":
         raise TypeError(f"mask must have dtype bool. Got {mask.dtype}: `mask.bool()` makes one")
     if data.dtype.name not in KINDS:
@@ -174,8 +174,8 @@ def answer(func, args, kwargs):
             return body(*args, **kwargs)
         except NotImplementedError:
             pass
-    raise TypeError(f"{name}() is not there for MaskedTensors: get_data(), get_mask() and to_tensor(value) give what "
-                    f"it can be computed of")
+    raise TypeError(f"{name}() is not supported for MaskedTensors: compute it from get_data(), "
+                    f"get_mask() or to_tensor(value)")
 
 
 def masked_among(*args):

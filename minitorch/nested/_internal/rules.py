@@ -56,7 +56,8 @@ def answer(func, args, kwargs):
 
 def not_there(name, why=""):
     """The error of a call that no rule answers."""
-    return NotImplementedError(f"{name}() is not there for nested tensors of the layout torch.jagged{why}. "
+    return NotImplementedError(f"{name}() is not supported for nested tensors of the layout "
+                               f"torch.jagged{why}. "
                                f"unbind() gives the elements, values() all of them, to_padded_tensor() a dense tensor")
 
 

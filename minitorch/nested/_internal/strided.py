@@ -59,9 +59,9 @@ class StridedNestedTensor(WrappingTensor):
 
     @property
     def shape(self):
-        """Refused, as PyTorch does: `size` of a dimension in which the elements agree is there."""
+        """Refused, as PyTorch does: `size` works for a dimension in which the elements agree."""
         raise RuntimeError("Internal error: NestedTensorImpl doesn't support sizes. Please file an issue. "
-                           "size(dim) is there for dimensions in which all elements agree")
+                           "size(dim) works for dimensions in which all elements agree")
 
     ndim = property(lambda self: len(self._sizes[0]) + 1 if self._sizes else 1, doc="The number of dimensions.")
 
@@ -135,7 +135,7 @@ def answer(func, args, kwargs):
     """The answer of strided nested tensors to a call."""
     name = name_of(func)
     if kwargs.get("out") is not None:
-        raise NotImplementedError(f"{name}() is not there for nested tensors with out=")
+        raise NotImplementedError(f"{name}() does not support out= for nested tensors")
     if is_question(name, args, kwargs):
         return func(args[0]._inner)
     if name in RULES:
@@ -148,8 +148,8 @@ def answer(func, args, kwargs):
         return along(func, *args, **kwargs)
     if (body := implementation_of(func)) is not None:
         return body(*args, **kwargs)
-    raise NotImplementedError(f"{name}() is not there for nested tensors of the layout torch.strided: unbind() gives "
-                              f"the elements")
+    raise NotImplementedError(f"{name}() is not supported for nested tensors of the layout "
+                              f"torch.strided: unbind() gives the elements")
 
 
 def nested_among(*args):

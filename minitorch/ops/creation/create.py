@@ -125,7 +125,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     """
     if not (hasattr(ext_tensor, "__dlpack__") or host_data.is_capsule(ext_tensor)):
         raise RuntimeError(f"from_dlpack() takes an object with a method __dlpack__, as another library's arrays are, "
-                           f"or a capsule that nobody has taken yet, not {type(ext_tensor).__name__}")
+                           f"or an unconsumed capsule, not {type(ext_tensor).__name__}")
     kind, number = dlpack.device_of(ext_tensor)
     if kind == "cpu":
         out = host_data.from_dlpack(ext_tensor, copy)

@@ -21,8 +21,8 @@ Fill = int | float | Sequence[float] | None
 def sampled(img: Tensor, grid: np.ndarray | Tensor, interpolation: InterpolationMode, fill: Fill) -> Tensor:
     """An image (..., C, H, W) at the places (h, w, 2) of a grid, from -1 to 1 between its edges; `fill` beyond."""
     if interpolation not in (InterpolationMode.NEAREST, InterpolationMode.BILINEAR):
-        raise ValueError(f"Interpolation mode '{interpolation.value}' is unsupported with Tensor input: nearest and "
-                         f"bilinear are there")
+        raise ValueError(f"Interpolation mode '{interpolation.value}' is unsupported with Tensor "
+                         f"input: use nearest or bilinear")
     channels = get_dimensions(img)[0]
     if isinstance(fill, (tuple, list)) and len(fill) not in (1, channels):
         raise ValueError(f"The number of elements in 'fill' cannot broadcast to match the number of channels of the "

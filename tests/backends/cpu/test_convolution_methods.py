@@ -202,7 +202,7 @@ def test_the_context_can_be_nested_and_refuses_unknown_names():
             assert choose(p) == default
         assert choose(p) == "fft"
     assert choose(p) == default
-    with pytest.raises(ValueError, match="unknown convolution method 'direct': known are channels"):
+    with pytest.raises(ValueError, match="unknown convolution method 'direct': expected one of c"):
         with convolution_method("direct"):
             pass
 

@@ -80,7 +80,7 @@ def test_switches_are_put_back():
         assert cpu.block is None
         raise KeyError
     assert state() == before and cpu.block == 1 << 15
-    with pytest.raises(TypeError, match="no tuning of .'colour'."), tuning.changed(colour=1):
+    with pytest.raises(TypeError, match="unknown tuning .'colour'."), tuning.changed(colour=1):
         pass
 
 

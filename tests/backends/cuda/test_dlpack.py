@@ -92,7 +92,7 @@ def test_a_capsule_is_taken_once():
     foreign = Foreign(put(np.arange(3.0)))
     capsule = foreign.__dlpack__()
     assert torch.from_dlpack(capsule).tolist() == [0, 1, 2]
-    with pytest.raises(RuntimeError, match="nobody has taken"):
+    with pytest.raises(RuntimeError, match="unconsumed"):
         torch.from_dlpack(capsule)
 
 
@@ -104,7 +104,7 @@ def test_what_cannot_be_taken_over():
         torch.from_dlpack(Foreign(ours, code=9))
     foreign = Foreign(ours)
     foreign.__class__ = type("Elsewhere", (Foreign,), {"__dlpack_device__": lambda self: (8, 0)})
-    with pytest.raises(BufferError, match="device of DLPack's type 8"):
+    with pytest.raises(BufferError, match="DLPack device type 8"):
         torch.from_dlpack(foreign)
     assert not foreign.told
 

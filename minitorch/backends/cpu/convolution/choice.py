@@ -21,7 +21,7 @@ def convolution_method(name):
     tensor([[[2., 2., 2.]]])
     """
     if name is not None and name not in NAMES:
-        raise ValueError(f"unknown convolution method {name!r}: known are {', '.join(NAMES)}")
+        raise ValueError(f"unknown convolution method {name!r}: expected one of {', '.join(NAMES)}")
     before = forced.set(name)
     try:
         yield

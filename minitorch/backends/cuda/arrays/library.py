@@ -68,10 +68,10 @@ def each(convert, x):
 
 
 def refuse_host_arrays(x):
-    """TypeError, as CuPy's, for an array of the host where one of the device is meant."""
+    """TypeError, as CuPy's, for a host array in the place of a device array."""
     if type(x) is np.ndarray and x.ndim:
-        raise TypeError(f"an array of the host among those of the device: {x.dtype} of shape {x.shape}; move it there "
-                        f"with from_host()")
+        raise TypeError(f"a host array among device arrays: {x.dtype} of shape {x.shape}; "
+                        f"move it to the device with from_host()")
     return x
 
 

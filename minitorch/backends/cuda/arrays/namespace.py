@@ -96,7 +96,7 @@ def ours(function=None, *, name=None):
         return lambda f: ours(f, name=name)
     name = name or function.__name__
     if name in OURS:
-        raise TypeError(f"there is a function for NumPy's {name!r} already")
+        raise TypeError(f"NumPy's {name!r} already has a function")
     OURS[name] = function
     return function
 

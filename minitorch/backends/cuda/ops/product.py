@@ -199,7 +199,8 @@ def repeated(x, shape):
     """`describe` of an array broadcast to a shape, without making the view. ValueError if it does not fit."""
     lead = len(shape) - x.ndim
     if lead < 0 or any([n != m and n != 1 for n, m in zip(x.shape, shape[lead:])]):
-        raise ValueError(f"matmul: what is added has shape {x.shape}, which does not broadcast to {shape}")
+        raise ValueError(f"matmul: the summand has shape {x.shape}, "
+                         f"which does not broadcast to {shape}")
     strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
     return shape, strides, x.data.ptr % 16 == 0
 
