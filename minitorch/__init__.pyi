@@ -389,7 +389,7 @@ def set_rng_state(new_state: Tensor) -> None:
 def flatten(input: Tensor, start_dim: _Int = 0, end_dim: _Int = -1) -> Tensor:
     """`input` with the dimensions from `start_dim` to `end_dim` as one; a view where the strides allow it."""
 def unflatten(input: Tensor, dim: _Int, sizes: _Int | Sequence[_Int]) -> Tensor:
-    """`input` with dimension `dim` as several of `sizes`, one of which may be -1."""
+    """`input` with dimension `dim` as several of `sizes`; one size may be -1."""
 def ravel(input: Tensor) -> Tensor:
     """`input` as one row; a view where the strides allow it."""
 def squeeze(input: Tensor, dim: _Int | Sequence[_Int] | None = None) -> Tensor:
@@ -895,7 +895,7 @@ def vander(x: Tensor, N: _Int | None = None, increasing: _bool = False) -> Tenso
 def is_distributed(input: Tensor) -> Tensor:
     """False: a tensor is in one process."""
 def is_inference(input: Tensor) -> Tensor:
-    """Whether the memory of `input` was made in `inference_mode`."""
+    """True if the memory of `input` was made in `inference_mode`."""
 def is_vulkan_available() -> Tensor:
     """False."""
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[_Int], dim: _Int = 0) -> Tensor:

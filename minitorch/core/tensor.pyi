@@ -239,7 +239,7 @@ class Tensor:
     def flatten(self, start_dim: _Int = 0, end_dim: _Int = -1) -> Tensor:
         """`input` with the dimensions from `start_dim` to `end_dim` as one; a view where the strides allow it."""
     def unflatten(self, dim: _Int, sizes: _Int | Sequence[_Int]) -> Tensor:
-        """`input` with dimension `dim` as several of `sizes`, one of which may be -1."""
+        """`input` with dimension `dim` as several of `sizes`; one size may be -1."""
     def ravel(self) -> Tensor:
         """`input` as one row; a view where the strides allow it."""
     def squeeze(self, dim: _Int | Sequence[_Int] | None = None) -> Tensor:
@@ -1313,7 +1313,7 @@ class Tensor:
         this is 0. The result is real, or complex with `return_complex`, for a transform that has all frequencies.
         """
     def _is_view(self) -> Tensor:
-        """Whether this tensor was made as a view of another one, `_base`."""
+        """True if this tensor was made as a view of another one, `_base`."""
     @overload
     def stride(self, dim: None = None) -> tuple[_int, ...]:
         """How many elements apart neighbours are in memory, along each dimension or along `dim`.
@@ -1327,7 +1327,7 @@ class Tensor:
     def storage_range(self) -> tuple[_int, _int]:
         """Where the first element lies in the memory that owns it, and how many it holds, in elements."""
     def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
-        """Whether the elements lie in memory in the order of the indices, without gaps."""
+        """True if the elements lie in memory in the order of the indices, without gaps."""
     def data_ptr(self) -> _int:
         """The address of the first element."""
     def untyped_storage(self) -> _UntypedStorage:
