@@ -41,7 +41,8 @@ class Tuning:
         """Within the block, some fields have other values; TypeError for one that does not exist."""
         unknown = set(values) - set(vars(self))
         if unknown:
-            raise TypeError(f"unknown tuning {sorted(unknown)}: expected some of {', '.join(vars(self))}")
+            raise TypeError(f"unknown tuning {sorted(unknown)}: "
+                            f"expected some of {', '.join(vars(self))}")
         before = {name: getattr(self, name) for name in values}
         vars(self).update(values)
         try:
