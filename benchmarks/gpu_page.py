@@ -26,7 +26,7 @@ def page(lines):
 
 
 def one(text):
-    """A text on one line, without what Markdown would take for a table."""
+    """A text on one line, without characters that Markdown would read as a table."""
     return " ".join(str(text).split()).replace("|", "/")[:400]
 
 

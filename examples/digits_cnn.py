@@ -48,7 +48,7 @@ def train(net, loader, epochs):
 
 
 def confusion(net, loader):
-    """How often an image of digit i is taken for digit j, (10, 10)."""
+    """How often an image of digit i is classified as digit j, (10, 10)."""
     counts = torch.zeros(10, 10, dtype=torch.long)
     net.eval()
     with torch.no_grad():

@@ -66,7 +66,7 @@ def train(generator, discriminator, loader, epochs):
             loss_fake = criterion(discriminator(fake.detach()), zeros)
             (loss_real + loss_fake).backward()
             optimizer_d.step()
-            # The generator learns to be taken for real.
+            # The generator learns to look real.
             optimizer_g.zero_grad()
             loss_g = criterion(discriminator(fake), ones)
             loss_g.backward()

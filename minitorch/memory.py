@@ -60,12 +60,13 @@ class Explanation:
 
 
 def explain(tensor):
-    """Who keeps the memory of `tensor` alive: an `Explanation`, to be printed.
+    """Explain what keeps the memory of `tensor` alive: an `Explanation`, to be printed.
 
-    Told are: variables (of functions that run and of modules), closures, items of containers and attributes of objects
-    that a variable leads to; graphs that saved the array, by op and, in anomaly mode, line, and the tensors that keep
-    these graphs; parameters and buffers by their module; gradients; views and other tensors on the same memory. The
-    garbage collector is asked, so a holder that `gc.freeze` has hidden from it is not found.
+    It names variables (of functions that run and of modules), closures, items of containers and
+    attributes of objects that a variable leads to; graphs that saved the array, by op and, in
+    anomaly mode, line, and the tensors that keep these graphs; parameters and buffers by their
+    module; gradients; views and other tensors on the same memory. The garbage collector is asked,
+    so a holder that `gc.freeze` has hidden from it is not found.
 
     >>> import minitorch
     >>> w = minitorch.ones(3, requires_grad=True)

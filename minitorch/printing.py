@@ -382,7 +382,8 @@ def _suffixes(tensor: Any, default_dtype: Any, options: PrintOptions) -> list[st
         suffixes.append(f"device='{tensor.device}'")
     shape = tensor.array.shape
     empty = 0 in shape
-    # "[]" is the text of every empty shape and is taken for (0,); without edge items "[...]" is that of many.
+    # "[]" is the text of every empty shape and is read as (0,); without edge items "[...]" is that
+    # of many.
     ambiguous = tensor.device.type == "meta" or (len(shape) != 1 if empty else options.edgeitems == 0)
     if ambiguous:
         suffixes.append(f"size={tuple(shape)}")

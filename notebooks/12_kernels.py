@@ -527,7 +527,7 @@ check.report()
 # * Neighbouring threads, neighbouring addresses: 4 sectors for a warp instead of 32.
 # * Between writing shared memory and reading another thread's part: a barrier, which *all* threads reach. And one
 #   before it is used again.
-# * A tile that is 33 wide has no bank conflicts. A tile is used many times, or it is of no use.
+# * A tile that is 33 wide has no bank conflicts. A tile is used many times, or it is useless.
 # * What several threads add to one place is added atomically, in an order that nobody knows.
 #
 # **Go further.** `__shfl_down_sync` passes a register to another thread of the warp, without shared memory. Write the

@@ -419,11 +419,12 @@ if check.passed("nb13.step_time"):
     assert times[-1] > times[0] + 0.3
 
 # %% [markdown]
-# ## On more ranks than you have
+# ## More ranks than you have
 #
-# `dist.plan` runs one step on the ranks that are there, notes each call with its bytes and what was computed in
-# between, and plays it again for other numbers of ranks: a message of $B$ bytes takes $\alpha + B / \beta$ seconds.
-# `spread` adds stragglers. It is a model, not a measurement: its use is to see *which* term grows.
+# `dist.plan` runs one step on the ranks of the job, records each call with its bytes and the
+# computation in between, and simulates it for other numbers of ranks: a message of $B$ bytes takes
+# $\alpha + B / \beta$ seconds. `spread` adds stragglers. It is a model, not a measurement: its use
+# is to see *which* term grows.
 
 
 # %%
@@ -479,7 +480,7 @@ check.report()
 # * Checkpoints every $\sqrt n$ layers: memory $2\sqrt n$ instead of $n$, for one more forward pass.
 # * Weight parts by their sizes, and many workers take the same step as one.
 # * In a ring every rank sends the same amount, and the slowest one sets the pace.
-# * All ranks make the same calls in the same order; who does not is named, with its line.
+# * All ranks make the same calls in the same order; a rank that does not is named, with its line.
 #
 # **Go further.** Exchange the gradients of the last layers while the first ones are still being computed. How much of
 # the exchange can be hidden?

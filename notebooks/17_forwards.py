@@ -195,9 +195,9 @@ print(vmap(lambda x: torch.where(x > 0, x, -x))(torch.tensor([1.0, -2.0])), "by 
 # %% [markdown]
 # ## Exercise: a gradient for each sample
 #
-# `backward()` adds up over the batch; who contributed what is lost. Yet one wants to know: to find odd samples, to clip
-# each contribution (differential privacy), to estimate the noise of the gradient. The loop over samples is right, and
-# slow. Do it with one call of `loss`.
+# `backward()` adds up over the batch; it is lost which sample contributed what. Yet one wants to
+# know: to find odd samples, to clip each contribution (differential privacy), to estimate the noise
+# of the gradient. The loop over samples is right, and slow. Do it with one call of `loss`.
 
 
 # %%

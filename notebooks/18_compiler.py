@@ -74,8 +74,8 @@ check.nb18.passes(passes)
 #
 # ## Fusion
 #
-# Calls go into one loop if they are over the same rows and columns and share data, and if no memory is in the way. The
-# picture has the trace on the left and the loops on the right.
+# Calls go into one loop if they are over the same rows and columns and share data, unless a memory
+# dependency forbids it. The picture has the trace on the left and the loops on the right.
 
 # %%
 picture = viz.fusion(compiled) if native.reason() is None else "without a C compiler there are no loops"

@@ -137,8 +137,8 @@ if ready:
     figure, axis = plt.subplots(figsize=(10, 2.4), layout="constrained")
     pairs = [f"{a}:{b}" for a, b in zip(y_test[worst].tolist(), guess[worst].tolist())]
     wall(axis, x_test[worst], 10, f"the worst, truth:guess   {' '.join(pairs[:10])}\n{' '.join(pairs[10:])}")
-    show_figure(figure, """The twenty test images with the largest loss, and what was taken for what: most are thick,
-                broken off or between two digits.""")
+    show_figure(figure, """The twenty test images with the largest loss, and the network's answers:
+                most are thick, broken off or between two digits.""")
 
 # %% [markdown]
 # ## Exercise: an interval

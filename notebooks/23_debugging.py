@@ -176,8 +176,9 @@ if check.passed("nb23.update_ratio", "nb23.dead"):
 # %% [markdown]
 # ## In which order?
 #
-# A learning rate that is too high kills units; dead units stop gradients; without gradients weights stand still. Who
-# sees only the last of these turns the learning rate *up*. Ask for causes first:
+# A learning rate that is too high kills units; dead units stop gradients; without gradients weights
+# stand still. Whoever sees only the last of these turns the learning rate *up*. Ask for causes
+# first:
 #
 # 1. Is the last loss a number at all? If not: `"not finite"`.
 # 2. Has the loss grown (`last > first`) while a step moved weights by more than a tenth (`ratio > 0.1`)?

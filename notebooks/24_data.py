@@ -40,7 +40,7 @@ def wall(axis, images, columns, title=""):
 # ## Exercise: a dataset
 #
 # A dataset is an object with a length and items, no more. What is expensive (reading a file, augmenting) happens when
-# an item is asked for, not before: only so can it be different each time.
+# an item is asked for, not before: that is how it can be different each time.
 
 
 # %%
@@ -141,8 +141,8 @@ check.nb24.standardise(standardise)
 
 # %% [markdown]
 # How much can such a leak do? Here is a stronger one, from real papers: of 2,000 features that are *pure noise*, take
-# the twenty that go best with the labels, and only then split into training and test. Choosing was learning, and it saw
-# the test labels.
+# the twenty that correlate best with the labels, and only then split into training and test.
+# Choosing was learning, and it saw the test labels.
 
 # %%
 torch.manual_seed(0)

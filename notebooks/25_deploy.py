@@ -50,8 +50,9 @@ def accuracy(model, x, y):
 # %% [markdown]
 # ## Two kinds of digits
 #
-# Many are cheap: a program renders them. Few are dear: thirteen people wrote them, somebody scanned and labelled each.
-# We have 100 of the dear ones, ten of each digit, and 1,697 to test with.
+# Many are cheap: a program renders them. Few are expensive: thirteen people wrote them, somebody
+# scanned and labelled each. We have 100 of the expensive ones, ten of each digit, and 1,697 to test
+# with.
 
 # %%
 x, y = RenderedDigits(size=6000).tensors()

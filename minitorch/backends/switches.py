@@ -27,7 +27,7 @@ class Switches(ModuleType):
     is_built = is_available
 
     def version(self):
-        """None: the library is not used."""
+        """Return None: the library is not used."""
         return None
 
     @contextmanager

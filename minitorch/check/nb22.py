@@ -46,7 +46,7 @@ split.slips(
     writers=("the writers of the images: the *indices* of the images are asked for",
              lambda w, h: tuple(w[i] for i in parts(w, h))),
     everything=("the test images are in the training part, too", lambda w, h: (arange(len(w)), parts(w, h)[1])),
-    numbers=("the writers' numbers are taken for indices of images",
+    numbers=("the writers' numbers are used as indices of images",
              lambda w, h: (tensor([i for i in range(len(w)) if i not in h]),
                            tensor([i for i in range(len(w)) if i in h]))))
 

@@ -23,8 +23,9 @@ class RenderedDigits(DigitImages):
     """Rendered digits in MNIST's format: 28x28, 0 to 255, white on black, 20 pixels high, centred by their mass.
 
     root, download: taken as by the other data sets, and not used: the images are made when the object is.
-    train: True for images of the writers 0 to 399, False for those of the writers 400 to 599, of whom the training part
-        has nothing.
+    train: True for images of the writers 0 to 399, False for those of the writers 400 to 599, who
+    have no
+        images in the training part.
     size: the number of images, default 20,000 for training and 10,000 for testing; the digits are equally frequent.
     seed: another seed makes other people and other images. The same seed gives the same images everywhere, up to the
         rounding of a grey value.

@@ -13,8 +13,8 @@ Where the numbers differ, PyTorch runs once more with other instructions of the 
 as much by that alone, such as Adam on gradients that are zero but for rounding, is "rounding". So is one whose numbers
 agree to 1e-5 when both libraries run it with float64 as the default dtype.
 
-Compared are the losses that were differentiated, the parameters of all optimisers, and the numbers that were printed,
-and the processor time of both. Each run is a process of its own with one thread.
+It compares the losses that were differentiated, the parameters of all optimisers, the printed
+numbers, and the processor time of both. Each run is a process of its own with one thread.
 
 Keys of a program: "script" (a .py or .ipynb file), "args" (a list), "steps", "cwd" (the folder that
 it may write to; each run gets a copy. By default the script's, where it also runs), "replace"

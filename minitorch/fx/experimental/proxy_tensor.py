@@ -4,5 +4,6 @@ __all__ = ["get_proxy_mode"]
 
 
 def get_proxy_mode():
-    """None: no tensor stands for a node of a graph. `symbolic_trace` traces modules, `compile` calls."""
+    """Return None: no tensor represents a node of a graph. `symbolic_trace` traces modules,
+    `compile` calls."""
     return None

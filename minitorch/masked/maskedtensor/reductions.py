@@ -8,7 +8,7 @@ __all__: list = []
 
 
 def any_of(mask, dim, keepdim):
-    """Where something counts, along `dim`."""
+    """True where something counts, along `dim`."""
     return mask.any() if dim is None else mask.any(dim, keepdim=bool(keepdim))
 
 

@@ -20,7 +20,7 @@ def is_pure_tensor(x: Any) -> bool:
 
 
 def is_image(x: Any) -> bool:
-    """True for images of all kinds; a plain tensor is taken for one."""
+    """True for images of all kinds; a plain tensor counts as one."""
     return is_pil(x) or isinstance(x, (Image, Video, np.ndarray)) or is_pure_tensor(x)
 
 

@@ -233,7 +233,7 @@ def scatter_add(F, input, index, src, *, dim):
 
 
 def is_array(F, x):
-    """Not a number, nor an array of none."""
+    """True if `x` is an array of the device that has dimensions."""
     return isinstance(x, F.ndarray) and x.ndim > 0
 
 
