@@ -91,8 +91,7 @@ def main():
 
 
 def runs_on(spec, arch):
-    """True if a specialisation is for an architecture, too: clusters of blocks are of 9.0 and
-    newer."""
+    """True if a specialisation is for an architecture, too: clusters of blocks need 9.0."""
     return int(arch) >= 90 or dict(spec[3]).get("CLUSTER", 1) == 1
 
 

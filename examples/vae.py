@@ -36,8 +36,7 @@ class VAE(nn.Module):
 
 
 def loss_function(reconstruction, x, mean, log_variance):
-    """The reconstruction loss, and the divergence of the codes from a standard normal
-    distribution."""
+    """The reconstruction loss, and the divergence of the codes from a standard normal one."""
     bce = F.binary_cross_entropy(reconstruction, x.view(-1, 64), reduction="sum")
     kld = -0.5 * torch.sum(1 + log_variance - mean.pow(2) - log_variance.exp())
     return bce + kld

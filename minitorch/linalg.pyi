@@ -151,8 +151,8 @@ def lstsq(input: Tensor, B: Tensor, rcond: _Number | None = None, *, driver: _st
 
     Returns also the squared residuals (where m > n, all matrices have full rank, and `driver` is not "gelsy"), the
     ranks (unless "gels") and the singular values ("gelsd", "gelss"); empty tensors otherwise. The default driver is
-    "gelsy". All are computed from singular values; those up to `rcond` times the largest count as
-    0.
+    "gelsy". All are computed from singular values; those up to `rcond` times the
+    largest count as 0.
     """
 def matrix_norm(A: Tensor, ord: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = (-2, -1), keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The norms of the matrices in the two dimensions `dim`.

@@ -53,8 +53,7 @@ class Meta(BatchedBackend):
 
     # -- ops -------------------------------------------------------------------------------------------------
     def computed(self, op, full, found, arrays, attrs):
-        """The results of an op without values; layers are notified, as they are on other
-        backends."""
+        """The results of an op without values; layers are notified, as on other backends."""
         def call(*arrays, **attrs):
             return self.blank_results(op, full, found, arrays, attrs)
         name = f"full_{op.name}" if full else op.name

@@ -314,8 +314,7 @@ def report():
 
 
 def passed(*names):
-    """True if these exercises are solved in this session; prints which are not. For cells that use
-    them."""
+    """True if these exercises are solved in this session; prints which are not."""
     todo = [name for name in names if not (name in RESULTS and RESULTS[name].ok)]
     if todo:
         print(f"This cell uses your solution of {', '.join(todo)}: solve and check it first, then come back.")

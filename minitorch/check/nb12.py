@@ -39,8 +39,7 @@ def missing():
 
 
 def lend_simulator(home):
-    """Copy the simulator's compiled runtime, which takes g++ 6 s, to the caches of the user at
-    `home`."""
+    """Copy the simulator's compiled runtime, which takes g++ 6 s, to the caches under `home`."""
     if missing():
         return
     from ..backends.cache import checksum_of

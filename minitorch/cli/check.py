@@ -271,8 +271,7 @@ class Reader(ast.NodeVisitor):
 
 
 def callable_result(path):
-    """True if attributes of what a name means cannot be looked up: it is a function or an
-    instance."""
+    """True if a name's attributes cannot be looked up: it means a function or an instance."""
     found = find(path)
     return found is not None and not isinstance(found, type) and not hasattr(found, "__path__") and callable(found)
 

@@ -144,8 +144,7 @@ def promote_norm(op, inputs, kinds, attrs):
 
 
 def require_tensors(*inputs):
-    """Fail for an input that is not a tensor, even if a number would do: the caller's guard names
-    it."""
+    """Fail for an input that is not a tensor, where a number would do: the guard names it."""
     return [x.array for x in inputs]
 
 

@@ -61,8 +61,7 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint):
-    """True if a constraint depends on parameters, so that nothing can be checked without an
-    instance."""
+    """True if a constraint depends on parameters: only an instance can be checked."""
     return isinstance(constraint, _Dependent)
 
 

@@ -16,8 +16,7 @@ __all__ = ["broadcast_all", "logits_to_probs", "clamp_probs", "probs_to_logits",
 
 # ---- parameters --------------------------------------------------------------------------------------------
 def is_number(x):
-    """True if `x` is a Python number, which becomes a tensor of the dtype and device of the
-    others."""
+    """True if `x` is a Python number, which takes the dtype and device of the others."""
     return isinstance(x, (int, float))
 
 

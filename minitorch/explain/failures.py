@@ -56,8 +56,7 @@ def _wrong_type(op, error, inputs):
 
 
 def _wrong_attribute(op, error, attrs):
-    """The error for an attribute that is not a number, or not an integer, where the op needs
-    one."""
+    """The error for an attribute that is not a number, or an integer, where the op needs one."""
     whole = isinstance(error, AttributeError) and error.name == "__index__"
     for k, default in op.attrs:
         x = attrs.get(k)

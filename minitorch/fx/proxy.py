@@ -209,8 +209,7 @@ CPP, PYTHON = re.compile("avg_pool[23]d|one_hot|scaled_dot_.*|.*_"), re.compile(
 
 
 def is_python(func):
-    """True if a function of `nn.functional` is written in Python in PyTorch: these pass on all
-    arguments."""
+    """True if a function of `nn.functional` is Python in PyTorch: these pass on all arguments."""
     name = getattr(func, "__name__", "")
     found = FUNCTIONS.get(("nn.functional", name))
     if found is None or found.call is not func or hasattr(func, "op") or CPP.fullmatch(name):
@@ -227,8 +226,7 @@ def unpacked(frame):
 
 
 def asserted(frame):
-    """The message of the assertion whose condition is being evaluated; None if there is no
-    assertion."""
+    """The message of the assertion whose condition is being evaluated; None outside of one."""
     found = [i for i in dis.get_instructions(frame.f_code) if i.offset >= frame.f_lasti][:8]
     jumps = [i for i in found if i.opname.startswith(("POP_JUMP", "TO_BOOL"))]
     if not jumps or not any("ASSERTION" in i.opname or i.argval == "AssertionError" for i in found):

@@ -77,8 +77,7 @@ class Schema(NamedTuple):
 
 # ---- from a text -----------------------------------------------------------------------------------------------
 def parse(text):
-    """The name (namespace, name, overload; None each if left out) and the `Schema` that a text
-    describes."""
+    """The name (namespace, name, overload; None each if left out) and the `Schema` of a text."""
     found = WHOLE.fullmatch(text)
     if found is None:
         raise RuntimeError(f"expected a schema such as 'name(Tensor x, int n=1) -> Tensor', got {text!r}")

@@ -22,8 +22,7 @@ __all__: list[str] = [
 
 # ------------------------------------------------------------------ for functions of the user's own
 def has_torch_function(relevant_args):
-    """True if one of the arguments, or a mode, overrides the call; plain tensors and parameters do
-    not."""
+    """True if an argument or a mode overrides the call; plain tensors and parameters do not."""
     if not state.everything:
         return False
     return bool(state.modes) or (state.subclasses and any([dispatch.is_overloaded(type(x)) for x in relevant_args]))
@@ -164,8 +163,7 @@ def get_ignored_functions():
 
 
 def takes_a_tensor(function):
-    """True if a function's first parameter is a tensor, by its name: numbers and sizes are called
-    otherwise."""
+    """True if a function's first parameter is a tensor, judged by its name."""
     first = next(iter(inspect.signature(function).parameters), "")
     return first not in ("", "size", "sizes", "start", "end", "n", "steps", "row", "low", "high", "s", "data", "obj",
                          "window_length", "mode", "d", "seed", "shape", "filename")

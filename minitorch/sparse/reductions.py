@@ -102,8 +102,7 @@ def any_(input, dim=None, keepdim=False, *, out=None):
 
 # ---- softmax -----------------------------------------------------------------------------------------------
 def softmax(input, dim, *, dtype=None):
-    """Softmax along `dim` over the entries of a COO tensor; other elements count as minus
-    infinity."""
+    """Softmax along `dim` over the entries of a COO tensor; other elements count as -inf."""
     return over_entries(input, dim, dtype, "softmax")
 
 

@@ -87,8 +87,7 @@ class Graph(Picture):
 
 
 class State:
-    """The state of a graph: `ran` (a backward pass has run, as far as the tape shows), and
-    `words`."""
+    """The state of a graph: `ran` (a backward pass has run, as the tape shows), and `words`."""
 
     def __init__(self, ran, words):
         self.ran, self.words = ran, words

@@ -152,8 +152,7 @@ class Replay(Picture):
         return lambda: step.arrivals.append(self.send(place, i, gradient, grads))
 
     def send(self, place, i, gradient, grads):
-        """Add a gradient to what has arrived at input `i` of `place`; the Arrival that records
-        it."""
+        """Add a gradient to those that arrived at input `i` of `place`; returns its Arrival."""
         parent, backend = place.parents[i], place.backend
         if isinstance(place, OutputNode):                    # the gradient of one of several outputs
             slots = grads.setdefault(parent, [None] * len(parent.shape))

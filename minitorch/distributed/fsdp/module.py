@@ -169,8 +169,7 @@ class FSDPModule:
         self._fsdp.group.reshard()
 
     def set_requires_gradient_sync(self, requires_gradient_sync, *, recurse=True):
-        """Set whether backward passes reduce gradients; if not, each rank adds up full
-        gradients."""
+        """Set whether backward passes reduce gradients; if not, ranks add up full gradients."""
         for state in self._states(recurse):
             state.group.syncs = bool(requires_gradient_sync)
 
@@ -197,8 +196,7 @@ class FSDPModule:
             state.group.reshards_after_backward = bool(reshard_after_backward)
 
     def set_unshard_in_backward(self, unshard_in_backward):
-        """Set whether the backward pass gathers this module's parameters: False if it does not need
-        them."""
+        """Set whether the backward pass gathers this module's parameters: False if not needed."""
         self._fsdp.unshards_in_backward = bool(unshard_in_backward)
 
     def set_modules_to_forward_prefetch(self, modules):

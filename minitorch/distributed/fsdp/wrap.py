@@ -35,8 +35,7 @@ def _or_policy(module, recurse, nonwrapped_numel, policies):
 
 def size_based_auto_wrap_policy(module, recurse, nonwrapped_numel, min_num_params=100_000_000,
                                 force_leaf_modules=None, exclude_wrap_modules=None):
-    """The modules, lists and dicts excepted, with at least `min_num_params` parameters of their
-    own."""
+    """The modules, lists and dicts excepted, with at least `min_num_params` own parameters."""
     exclude = (ModuleList, ModuleDict) if exclude_wrap_modules is None else tuple(exclude_wrap_modules)
     if nonwrapped_numel < min_num_params:
         return False

@@ -109,8 +109,7 @@ class ReduceScatter(Function):
 
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None):
-    """The sum over all ranks of ``input_list[this rank]``; `output` is accepted for PyTorch's
-    sake."""
+    """The sum over all ranks of ``input_list[this rank]``; `output` is as in PyTorch."""
     check_op((ReduceOp.SUM,), op, "reduce_scatter")
     return ReduceScatter.apply(op, resolved(group), *input_list)
 

@@ -68,8 +68,7 @@ def max_pool_indices(call):
 
 # ------------------------------------------------------------------ norms by channel
 def samples_are_cut(call):
-    """True if statistics of channels go over several ranks: their parts are summed, no sample is
-    sent."""
+    """True if statistics of channels go over several ranks: parts are summed, no sample is sent."""
     arrays, n = [x for x in call.arrays if x.__class__ is Sharded], len(call.shapes[0])
     return of_channels(call) and not any([is_half(x.dtype) for x in arrays]) and any(
         [isinstance(p, Shard) and p.dim != 1 for x in arrays if x.ndim == n for p in x.placements])

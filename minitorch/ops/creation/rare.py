@@ -18,8 +18,7 @@ from .create import empty, tensor
 
 # ---- by functions of Python ------------------------------------------------------------------------------------
 def require_no_grad(name, *tensors):
-    """RuntimeError if one of the tensors requires gradients, since a Python function has no
-    derivative."""
+    """RuntimeError if a tensor requires gradients: a Python function has no derivative."""
     if any([x.needs_grad for x in tensors]):
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
 

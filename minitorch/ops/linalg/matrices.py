@@ -240,8 +240,8 @@ def lstsq(input, B, rcond=None, *, driver=None):
 
     Returns also the squared residuals (where m > n, all matrices have full rank, and `driver` is not "gelsy"), the
     ranks (unless "gels") and the singular values ("gelsd", "gelss"); empty tensors otherwise. The default driver is
-    "gelsy". All are computed from singular values; those up to `rcond` times the largest count as
-    0.
+    "gelsy". All are computed from singular values; those up to `rcond` times the
+    largest count as 0.
     """
     a, b, xp = input.array, B.array, input.backend.xp
     check("torch.linalg.lstsq", a)

@@ -63,8 +63,7 @@ def vector_norm(F, x, *, ord: float = 2, dim=None, keepdim=False, dtype=None):
 
 
 def check_norm(x, ord, dim):
-    """Raise RuntimeError for non-floating dtypes, and for norms that an empty vector does not
-    have."""
+    """Raise RuntimeError for non-floating dtypes, and for norms that an empty vector lacks."""
     if not is_inexact(x.dtype):
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
                            f"{x.dtype}: convert it first, as in x.float()")

@@ -16,8 +16,7 @@ class UntypedStorage:
     """The memory behind one or more tensors, as PyTorch shows it: a row of bytes."""
 
     def __init__(self, memory=0):
-        """The storage of an array, of a number of bytes, uninitialised, or of a sequence of
-        bytes."""
+        """The storage of an array, of a number of bytes, uninitialised, or of given bytes."""
         if isinstance(memory, int):
             memory = host().xp.empty(memory, "uint8")
         elif isinstance(memory, (list, tuple)):
