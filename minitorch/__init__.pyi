@@ -514,11 +514,11 @@ def renorm(input: Tensor, p: _Number, dim: _Int, maxnorm: _Number, *, out: Tenso
 @overload
 def renorm(input: Tensor, p: _Number, maxnorm: _Number, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
 def cat(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors one after the other along `dim`; all other sizes must agree. Dtypes are promoted."""
+    """Concatenate the tensors along `dim`; all other sizes must agree. Dtypes are promoted."""
 def concat(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors one after the other along `dim`; all other sizes must agree. Dtypes are promoted."""
+    """Concatenate the tensors along `dim`; all other sizes must agree. Dtypes are promoted."""
 def concatenate(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors one after the other along `dim`; all other sizes must agree. Dtypes are promoted."""
+    """Concatenate the tensors along `dim`; all other sizes must agree. Dtypes are promoted."""
 def stack(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors, all of one shape, side by side along a new dimension `dim`."""
 def atleast_1d(*tensors: Any) -> Any:
@@ -611,13 +611,13 @@ def ge(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
 def greater_equal(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """``input >= other``, as bools."""
 def logical_and(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """Whether both are nonzero."""
+    """True where both are nonzero."""
 def logical_or(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """Whether one or both are nonzero."""
+    """True where one or both are nonzero."""
 def logical_xor(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """Whether just one of them is nonzero."""
+    """True where just one of them is nonzero."""
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether `input` is zero."""
+    """True where `input` is zero."""
 def bitwise_and(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """``input & other`` for integers, bit by bit, and bools."""
 def bitwise_or(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
@@ -631,11 +631,11 @@ def bitwise_left_shift(input: _Operand, other: _Operand, *, out: Tensor | None =
 def bitwise_right_shift(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """``input >> other``; the sign stays when all bits are shifted out."""
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether `input` is not a number."""
+    """True where `input` is not a number."""
 def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether `input` is infinite."""
+    """True where `input` is infinite."""
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether `input` is neither infinite nor NaN."""
+    """True where `input` is neither infinite nor NaN."""
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """True if `input` is positive infinity."""
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1253,9 +1253,9 @@ def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: .
 def aminmax(input: Tensor, *, dim: _Int | None = None, keepdim: _bool = False, out: Sequence[Tensor] | None = None) -> return_types.aminmax:
     """The smallest and the largest elements, of all or along `dim`, as a named tuple."""
 def all(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-    """Whether all elements (along `dim`) are nonzero."""
+    """True if all elements (along `dim`) are nonzero."""
 def any(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-    """Whether an element (along `dim`) is nonzero."""
+    """True if an element (along `dim`) is nonzero."""
 def sort(input: Tensor, dim: _Int = -1, descending: _bool = False, stable: _bool = False, *, out: Sequence[Tensor] | None = None, axis: _Int | Sequence[_Int] | None = ...) -> return_types.sort:
     """The elements in order along `dim`, and their indices in `input`, as a named tuple (values, indices).
 

@@ -5,7 +5,7 @@ from collections import namedtuple
 
 def _named(name, *fields):
     made = namedtuple(name, fields)
-    made.__doc__ = f"What `{name}` returns: {', '.join(fields)}."
+    made.__doc__ = f"The result of `{name}`: {', '.join(fields)}."
     made.__repr__ = lambda self: (f"torch.return_types.{name}(\n"
                                   + ",\n".join(f"{f}={v!r}" for f, v in zip(self._fields, self)) + ")")
     return made

@@ -5,163 +5,163 @@ from typing import Any, NamedTuple
 from .core.tensor import Tensor
 
 class max(NamedTuple):
-    """What `max` returns: values, indices."""
+    """The result of `max`: values, indices."""
     values: Tensor
     indices: Tensor
 
 class min(NamedTuple):
-    """What `min` returns: values, indices."""
+    """The result of `min`: values, indices."""
     values: Tensor
     indices: Tensor
 
 class median(NamedTuple):
-    """What `median` returns: values, indices."""
+    """The result of `median`: values, indices."""
     values: Tensor
     indices: Tensor
 
 class nanmedian(NamedTuple):
-    """What `nanmedian` returns: values, indices."""
+    """The result of `nanmedian`: values, indices."""
     values: Tensor
     indices: Tensor
 
 class mode(NamedTuple):
-    """What `mode` returns: values, indices."""
+    """The result of `mode`: values, indices."""
     values: Tensor
     indices: Tensor
 
 class kthvalue(NamedTuple):
-    """What `kthvalue` returns: values, indices."""
+    """The result of `kthvalue`: values, indices."""
     values: Tensor
     indices: Tensor
 
 class sort(NamedTuple):
-    """What `sort` returns: values, indices."""
+    """The result of `sort`: values, indices."""
     values: Tensor
     indices: Tensor
 
 class topk(NamedTuple):
-    """What `topk` returns: values, indices."""
+    """The result of `topk`: values, indices."""
     values: Tensor
     indices: Tensor
 
 class cummax(NamedTuple):
-    """What `cummax` returns: values, indices."""
+    """The result of `cummax`: values, indices."""
     values: Tensor
     indices: Tensor
 
 class cummin(NamedTuple):
-    """What `cummin` returns: values, indices."""
+    """The result of `cummin`: values, indices."""
     values: Tensor
     indices: Tensor
 
 class aminmax(NamedTuple):
-    """What `aminmax` returns: min, max."""
+    """The result of `aminmax`: min, max."""
     min: Tensor
     max: Tensor
 
 class frexp(NamedTuple):
-    """What `frexp` returns: mantissa, exponent."""
+    """The result of `frexp`: mantissa, exponent."""
     mantissa: Tensor
     exponent: Tensor
 
 class histogram(NamedTuple):
-    """What `histogram` returns: hist, bin_edges."""
+    """The result of `histogram`: hist, bin_edges."""
     hist: Tensor
     bin_edges: Any
 
 class histogramdd(NamedTuple):
-    """What `histogramdd` returns: hist, bin_edges."""
+    """The result of `histogramdd`: hist, bin_edges."""
     hist: Tensor
     bin_edges: Any
 
 class slogdet(NamedTuple):
-    """What `slogdet` returns: sign, logabsdet."""
+    """The result of `slogdet`: sign, logabsdet."""
     sign: Tensor
     logabsdet: Tensor
 
 class qr(NamedTuple):
-    """What `qr` returns: Q, R."""
+    """The result of `qr`: Q, R."""
     Q: Tensor
     R: Tensor
 
 class svd(NamedTuple):
-    """What `svd` returns: U, S, V."""
+    """The result of `svd`: U, S, V."""
     U: Tensor
     S: Tensor
     V: Tensor
 
 class triangular_solve(NamedTuple):
-    """What `triangular_solve` returns: solution, cloned_coefficient."""
+    """The result of `triangular_solve`: solution, cloned_coefficient."""
     solution: Tensor
     cloned_coefficient: Tensor
 
 class lu_unpack(NamedTuple):
-    """What `lu_unpack` returns: P, L, U."""
+    """The result of `lu_unpack`: P, L, U."""
     P: Tensor
     L: Tensor
     U: Tensor
 
 class linalg_slogdet(NamedTuple):
-    """What `linalg_slogdet` returns: sign, logabsdet."""
+    """The result of `linalg_slogdet`: sign, logabsdet."""
     sign: Tensor
     logabsdet: Tensor
 
 class linalg_qr(NamedTuple):
-    """What `linalg_qr` returns: Q, R."""
+    """The result of `linalg_qr`: Q, R."""
     Q: Tensor
     R: Tensor
 
 class linalg_svd(NamedTuple):
-    """What `linalg_svd` returns: U, S, Vh."""
+    """The result of `linalg_svd`: U, S, Vh."""
     U: Tensor
     S: Tensor
     Vh: Tensor
 
 class linalg_eig(NamedTuple):
-    """What `linalg_eig` returns: eigenvalues, eigenvectors."""
+    """The result of `linalg_eig`: eigenvalues, eigenvectors."""
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 class linalg_eigh(NamedTuple):
-    """What `linalg_eigh` returns: eigenvalues, eigenvectors."""
+    """The result of `linalg_eigh`: eigenvalues, eigenvectors."""
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 class linalg_lstsq(NamedTuple):
-    """What `linalg_lstsq` returns: solution, residuals, rank, singular_values."""
+    """The result of `linalg_lstsq`: solution, residuals, rank, singular_values."""
     solution: Tensor
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
 
 class linalg_cholesky_ex(NamedTuple):
-    """What `linalg_cholesky_ex` returns: L, info."""
+    """The result of `linalg_cholesky_ex`: L, info."""
     L: Tensor
     info: Tensor
 
 class linalg_inv_ex(NamedTuple):
-    """What `linalg_inv_ex` returns: inverse, info."""
+    """The result of `linalg_inv_ex`: inverse, info."""
     inverse: Tensor
     info: Tensor
 
 class linalg_solve_ex(NamedTuple):
-    """What `linalg_solve_ex` returns: result, info."""
+    """The result of `linalg_solve_ex`: result, info."""
     result: Tensor
     info: Tensor
 
 class linalg_lu(NamedTuple):
-    """What `linalg_lu` returns: P, L, U."""
+    """The result of `linalg_lu`: P, L, U."""
     P: Tensor
     L: Tensor
     U: Tensor
 
 class linalg_lu_factor(NamedTuple):
-    """What `linalg_lu_factor` returns: LU, pivots."""
+    """The result of `linalg_lu_factor`: LU, pivots."""
     LU: Tensor
     pivots: Tensor
 
 class linalg_lu_factor_ex(NamedTuple):
-    """What `linalg_lu_factor_ex` returns: LU, pivots, info."""
+    """The result of `linalg_lu_factor_ex`: LU, pivots, info."""
     LU: Tensor
     pivots: Tensor
     info: Tensor

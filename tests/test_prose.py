@@ -37,7 +37,7 @@ PHRASES = {
 }
 GAP = r"""(?:[ \t]|["']?[ \t]*\n[ \t]*(?:#|//|\*|[rf]{0,2}["'])?[ \t]*)+"""      # also a line break, with its marks
 BEGINNINGS = {
-    "docstring": r'^[ \t]*r?"""(?:What|Of|Also of|Whether)\b',
+    "docstring": r'^[ \t]*r?"""(?:What|Of|Also of|Whether)\b|"Whether [^"\n]*\."',
     "comment": r"^(?![ \t]*(?:#|//)).*\n[ \t]*(?:#|//) (?:What|Of|Whether)\b",
 }
 
@@ -107,6 +107,7 @@ def test_phrases_are_found(text, times):
 
 @pytest.mark.parametrize("text, times", [
     ('def f():\n    """What it gives."""', 1), ('    """Whether all."""', 1), ('"""Also of none."""', 1),
+    ('doc="Whether it is one."', 1), ('doc="True if it is one."', 0),
     ('"""True if all."""\n"""Offer."""', 0), ("x = 1\n    # Of both sides.\n", 1), ("\n// What follows", 1),
     ("# The first line.\n# Of two lines.", 0), ("x\n# Off by one", 0)])
 def test_beginnings_are_found(text, times):

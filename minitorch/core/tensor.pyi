@@ -167,7 +167,7 @@ class Tensor:
     def __new__(self, *data: Any, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor: ...
     @property
     def is_meta(self) -> Tensor:
-        """Whether it has a shape, but no memory."""
+        """True if it has a shape, but no memory."""
     @property
     def T(self) -> Tensor:
         """All dimensions in reverse order: a view. Deprecated but for matrices: a batch is transposed by `mT`."""
@@ -406,19 +406,19 @@ class Tensor:
     def greater_equal_(self, other: _Operand) -> Tensor:
         """In-place twin of `greater_equal`: writes the result into this tensor and returns it."""
     def logical_and(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """Whether both are nonzero."""
+        """True where both are nonzero."""
     def logical_and_(self, other: _Operand) -> Tensor:
         """In-place twin of `logical_and`: writes the result into this tensor and returns it."""
     def logical_or(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """Whether one or both are nonzero."""
+        """True where one or both are nonzero."""
     def logical_or_(self, other: _Operand) -> Tensor:
         """In-place twin of `logical_or`: writes the result into this tensor and returns it."""
     def logical_xor(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """Whether just one of them is nonzero."""
+        """True where just one of them is nonzero."""
     def logical_xor_(self, other: _Operand) -> Tensor:
         """In-place twin of `logical_xor`: writes the result into this tensor and returns it."""
     def logical_not(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether `input` is zero."""
+        """True where `input` is zero."""
     def logical_not_(self) -> Tensor:
         """In-place twin of `logical_not`: writes the result into this tensor and returns it."""
     def bitwise_and(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
@@ -446,11 +446,11 @@ class Tensor:
     def bitwise_right_shift_(self, other: _Operand) -> Tensor:
         """In-place twin of `bitwise_right_shift`: writes the result into this tensor and returns it."""
     def isnan(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether `input` is not a number."""
+        """True where `input` is not a number."""
     def isinf(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether `input` is infinite."""
+        """True where `input` is infinite."""
     def isfinite(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether `input` is neither infinite nor NaN."""
+        """True where `input` is neither infinite nor NaN."""
     def isposinf(self, *, out: Tensor | None = None) -> Tensor:
         """True if `input` is positive infinity."""
     def isneginf(self, *, out: Tensor | None = None) -> Tensor:
@@ -1156,9 +1156,9 @@ class Tensor:
     def aminmax(self, *, dim: _Int | None = None, keepdim: _bool = False, out: Sequence[Tensor] | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> return_types.aminmax:
         """The smallest and the largest elements, of all or along `dim`, as a named tuple."""
     def all(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """Whether all elements (along `dim`) are nonzero."""
+        """True if all elements (along `dim`) are nonzero."""
     def any(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """Whether an element (along `dim`) is nonzero."""
+        """True if an element (along `dim`) is nonzero."""
     def sort(self, dim: _Int = -1, descending: _bool = False, stable: _bool = False, *, out: Sequence[Tensor] | None = None, axis: _Int | Sequence[_Int] | None = ...) -> return_types.sort:
         """The elements in order along `dim`, and their indices in `input`, as a named tuple (values, indices).
 

@@ -244,7 +244,8 @@ def call_of(parts):
 class FileStore(Store):
     """A store in a file on a file system that all ranks see: a log of changes, each written under a lock.
 
-    world_size: how many ranks there are; the last to let go of the store removes the file (not if it is below 1).
+    world_size: how many ranks there are; the last to release the store removes the file (not if it
+    is below 1).
     """
 
     def __init__(self, file_name, world_size=-1, timeout=DEFAULT):

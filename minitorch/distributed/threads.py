@@ -20,9 +20,10 @@ __all__ = ["run"]
 def run(function, nprocs, args=(), *, init=True, timeout=None):
     """Call ``function(rank, *args)`` in `nprocs` threads, each of them a rank; returns the list of the results.
 
-    init: join the ranks to a process group before, and let go of it after; with False, `function` calls
-    ``init_process_group`` itself, with whatever backend: the ranks are threads all the same. `timeout`: a timedelta
-    for the calls of the group. If a rank fails, the others are told, and the first error is raised.
+    init: join the ranks to a process group before, and destroy it after; with False, `function`
+    calls ``init_process_group`` itself, with whatever backend: the ranks are threads all the same.
+    `timeout`: a timedelta for the calls of the group. If a rank fails, the others are told, and the
+    first error is raised.
     """
     node, store = ThreadNode(nprocs), HashStore()
     results, errors = [None] * nprocs, [None] * nprocs

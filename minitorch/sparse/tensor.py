@@ -66,8 +66,10 @@ class SparseTensor(Tensor):
 
     # -- what it is ------------------------------------------------------------------------------------------
     layout = property(lambda self: LAYOUTS[self.array.pattern.layout], doc="How the entries are kept.")
-    is_sparse = property(lambda self: self.array.pattern.layout == "sparse_coo", doc="Whether the layout is COO.")
-    is_sparse_csr = property(lambda self: self.array.pattern.layout == "sparse_csr", doc="Whether the layout is CSR.")
+    is_sparse = property(lambda self: self.array.pattern.layout == "sparse_coo",
+                         doc="True if the layout is COO.")
+    is_sparse_csr = property(lambda self: self.array.pattern.layout == "sparse_csr",
+                             doc="True if the layout is CSR.")
     T = property(lambda self: ANSWERS["permute"](self, tuple(range(self.ndim))[::-1]), doc="All dimensions reversed.")
     mT = property(lambda self: ANSWERS["transpose"](self, -2, -1), doc="The transposed matrix.")
     _version = 0

@@ -2,7 +2,7 @@
 
 A copy is made as late as the stream allows, and the host may rely on it only after it has waited.
 So mistakes in the order of things show: pinned memory that is written again before its copy is
-over, that is freed meanwhile and given to somebody else, a result that is read before it is there.
+over, that is freed meanwhile and reused, a result that is read before it is there.
 
     memory = sim.pinned(nbytes)                            # a NumPy array of bytes; freed blocks are used again at once
     sim.copy_in(pointer, memory)                           # host to device, begun

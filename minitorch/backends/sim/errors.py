@@ -29,7 +29,8 @@ class DivergentBarrier(SimulatorError):
 
 
 class Deadlock(SimulatorError):
-    """Threads wait for what can never come; or a kernel ran longer than `settings.time_limit`."""
+    """Deadlock: threads wait for an event that cannot occur; or a kernel ran longer than
+    `settings.time_limit`."""
 
 
 class BadLaunch(SimulatorError):

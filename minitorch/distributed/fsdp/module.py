@@ -253,7 +253,8 @@ def fully_shard(module, *, mesh=None, reshard_after_forward=None, shard_placemen
     mesh: of one dimension; all ranks by default. Each rank keeps the rows of its own values that are its part. Of two
         named dimensions (HSDP): rows are cut along the second, and the ranks along the first have copies, whose
         gradients are averaged.
-    reshard_after_forward: let go of the full parameters after the forward pass (None: yes, but for the module that is
+    reshard_after_forward: free the full parameters after the forward pass (None: yes, but for the
+    module that is
         called first, the root).
     shard_placement_fn: gives for a parameter the `Shard` it is cut by (None: the first dimension); along others, the
         ranks must divide it.
@@ -320,7 +321,8 @@ def parameters_of(modules, ignored):
 
 
 def register_fsdp_forward_method(module, method_name):
-    """Treat a method of a sharded module as `forward`: parameters are gathered before it and let go of after it."""
+    """Treat a method of a sharded module as `forward`: parameters are gathered before it and freed
+    after it."""
     if not isinstance(module, FSDPModule):
         return
     if not hasattr(module, method_name):

@@ -40,8 +40,9 @@ class PipelineStage:
                                f"{self.group.rank()}: a rank has one stage")
         self.clear_runtime_states()
 
-    is_first = property(lambda self: self.stage_index == 0, doc="Whether it takes the batch.")
-    is_last = property(lambda self: self.stage_index == self.num_stages - 1, doc="Whether it computes the loss.")
+    is_first = property(lambda self: self.stage_index == 0, doc="True if it takes the batch.")
+    is_last = property(lambda self: self.stage_index == self.num_stages - 1,
+                       doc="True if it computes the loss.")
 
     def clear_runtime_states(self):
         """Forget the microbatches of the last step."""

@@ -38,7 +38,7 @@ def is_signed(input):
 
 
 Tensor.is_meta = property(  # type: ignore[assignment]
-    lambda self: self.device.type == "meta", doc="Whether it has a shape, but no memory.")
+    lambda self: self.device.type == "meta", doc="True if it has a shape, but no memory.")
 
 
 @composite(method=False)

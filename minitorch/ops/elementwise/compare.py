@@ -28,10 +28,11 @@ lt = comparison("lt", "input < other", "less", "less", refuses="c")
 le = comparison("le", "input <= other", "less_equal", "less_equal", refuses="c")
 gt = comparison("gt", "input > other", "greater", "greater", refuses="c")
 ge = comparison("ge", "input >= other", "greater_equal", "greater_equal", refuses="c")
-logical_and = no_gradient("logical_and", "Whether both are nonzero.", numbers=[])
-logical_or = no_gradient("logical_or", "Whether one or both are nonzero.", numbers=[])
-logical_xor = no_gradient("logical_xor", "Whether just one of them is nonzero.", numbers=[])
-logical_not = no_gradient("logical_not", "Whether `input` is zero.", inputs=["input"], promotion=None)
+logical_and = no_gradient("logical_and", "True where both are nonzero.", numbers=[])
+logical_or = no_gradient("logical_or", "True where one or both are nonzero.", numbers=[])
+logical_xor = no_gradient("logical_xor", "True where just one of them is nonzero.", numbers=[])
+logical_not = no_gradient("logical_not", "True where `input` is zero.", inputs=["input"],
+                          promotion=None)
 
 # ---- bits --------------------------------------------------------------------------------------------------
 WHOLE: dict = dict(sample=lambda d: ([d.integers((2, 3), 0, 9), d.integers((3,), 0, 9)], {}))
@@ -46,12 +47,12 @@ bitwise_right_shift = no_gradient("bitwise_right_shift", "``input >> other``; th
                                   "out.", "right_shift", refuses="b", **WHOLE)
 
 # ---- kinds of floats ---------------------------------------------------------------------------------------
-isnan = no_gradient("isnan", "Whether `input` is not a number.", zeros="kept", inputs=["input"], promotion=None,
-                    inplace=False)
-isinf = no_gradient("isinf", "Whether `input` is infinite.", zeros="kept", inputs=["input"], promotion=None,
-                    inplace=False)
-isfinite = no_gradient("isfinite", "Whether `input` is neither infinite nor NaN.", inputs=["input"], promotion=None,
-                       inplace=False)
+isnan = no_gradient("isnan", "True where `input` is not a number.", zeros="kept", inputs=["input"],
+                    promotion=None, inplace=False)
+isinf = no_gradient("isinf", "True where `input` is infinite.", zeros="kept", inputs=["input"],
+                    promotion=None, inplace=False)
+isfinite = no_gradient("isfinite", "True where `input` is neither infinite nor NaN.",
+                       inputs=["input"], promotion=None, inplace=False)
 
 
 @op(dims="*", zeros="kept", refuses="c")

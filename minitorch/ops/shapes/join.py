@@ -28,7 +28,7 @@ def tensor_list(tensors, name):
 
 @composite(method=False, out=True, overlap=False, aliases=("concat", "concatenate"))
 def cat(tensors, dim=0):
-    """The tensors one after the other along `dim`; all other sizes must agree. Dtypes are promoted."""
+    """Concatenate the tensors along `dim`; all other sizes must agree. Dtypes are promoted."""
     tensors = tensor_list(tensors, "torch.cat")
     real = [t for t in tensors if t.array.shape != (0,)] or tensors   # an empty 1-D tensor fits everywhere
     first = real[0]

@@ -375,7 +375,7 @@ def fill_sizes(F, g, sizes, dim, shape):
         g, sizes=tuple([s[dim] for s in pieces_shape]), dim=dim),
     sample=lambda d: ([d.array((2, 2)), d.array((1, 2))], dict(dim=0)))
 def _cat(F, *pieces, dim):
-    """The arrays one after the other along `dim`, all of one dtype and number of dimensions."""
+    """Concatenate the arrays along `dim`, all of one dtype and number of dimensions."""
     return F.xp.concatenate(pieces, dim)
 
 
