@@ -178,7 +178,8 @@ conv_fft.slips(
     real_parts=("only real parts were multiplied: transforms are complex", of_real_parts))
 
 is_adjoint = Exercise(
-    "nb08.is_adjoint", "Whether B (R^m to R^n) is the adjoint of the linear A (R^n to R^m), by random vectors.",
+    "nb08.is_adjoint",
+    "True if B (R^m to R^n) is the adjoint of the linear A (R^n to R^m), by random vectors.",
     ("Which equation connects the two, for *all* x and y? How would you test 'for all'?",
      "<A x, y> = <x, B y>: draw x (n) and y (m) with both signs, compare the two numbers; do it a few times.",
      "x, y = torch.randn(____), torch.randn(____), both float64; compare A(x) @ ____ with x @ ____, a few times"),

@@ -143,7 +143,8 @@ ring.slips(
     too_fast=("twice as far in each step: chunks are skipped", lambda rank, step, world: (rank - 2 * step) % world))
 
 finishes = Exercise(
-    "nb13.finishes", "Whether all ranks get to the end, if a send waits for its receive and a receive for its send.",
+    "nb13.finishes",
+    "True if all ranks get to the end, if a send waits for its receive and a receive for its send.",
     ("Look at the *first* open operation of each rank. Which of them can happen now?",
      "A send of rank a to b can happen if b's first open operation is to receive from a. Then both move on. Repeat.",
      "Repeat: if ops[0] is ('send', peer) and left[peer][0] is (____, ____), take both away; stop when ____; "
