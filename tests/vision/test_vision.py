@@ -92,7 +92,7 @@ def test_weights(tmp_path, monkeypatch):
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), loaded.parameters()))
     with pytest.warns(UserWarning, match="weights="):
         models.squeezenet1_1(pretrained=True)
-    for call, error, text in ((lambda: models.squeezenet1_1(weights="BEST"), ValueError, "no member"),
+    for call, error, text in ((lambda: models.squeezenet1_1(weights="BEST"), ValueError, "not a member"),
                               (lambda: models.squeezenet1_1(weights=3), TypeError, "expected SqueezeNet1_1_Weights"),
                               (lambda: models.squeezenet1_1(weights="DEFAULT", num_classes=3), ValueError, "1000"),
                               (lambda: models.get_model("resnet19"), ValueError, "Unknown model"),
