@@ -64,8 +64,8 @@ def test_jit_isinstance_looks_inside(value, kind, answer):
     assert torch.jit.isinstance(value, kind) is answer
 
 
-def test_jit_isinstance_wants_to_know_of_what():
-    with pytest.raises(RuntimeError, match="of what"):
+def test_jit_isinstance_needs_an_element_type():
+    with pytest.raises(RuntimeError, match="needs an element type"):
         torch.jit.isinstance([1], list)
 
 
