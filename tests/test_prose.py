@@ -1,7 +1,7 @@
-"""Plain English in docstrings, comments, messages and pages: phrases that are refused, each with what to write.
+"""Plain English in docstrings, comments, messages and pages: refused phrases, and what to write.
 
-A reader who stumbles over a sentence reads it twice. Each phrase below stands for a turn or an order of
-words that English does not use, or no longer uses.
+A reader who stumbles over a sentence reads it twice. Each phrase below stands for a turn or an
+order of words that English does not use, or no longer uses.
 """
 
 import functools
@@ -35,7 +35,8 @@ PHRASES = {
     "in that (?:it|they)": '"because"',
     "stands? nowhere": '"detached", "not listed"',
 }
-GAP = r"""(?:[ \t]|["']?[ \t]*\n[ \t]*(?:#|//|\*|[rf]{0,2}["'])?[ \t]*)+"""      # also a line break, with its marks
+# A space, or a line break with the marks of a comment or of text in pieces.
+GAP = r"""(?:[ \t]|["']?[ \t]*\n[ \t]*(?:#|//|\*|[rf]{0,2}["'])?[ \t]*)+"""
 BEGINNINGS = {
     "docstring": r'^[ \t]*r?"""(?:What|Of|Also of|Whether)\b|"Whether [^"\n]*\."',
     "comment": r"^(?![ \t]*(?:#|//)).*\n[ \t]*(?:#|//) (?:What|Of|Whether)\b",
@@ -44,7 +45,8 @@ BEGINNINGS = {
 
 def found(pattern, text, flags=re.MULTILINE):
     """The lines of `text`, by number, at which a match ends that is not about what there is."""
-    return [text.count("\n", 0, m.end()) + 1 for m in re.finditer(pattern, text, flags) if not m["there"]]
+    ends = [m.end() for m in re.finditer(pattern, text, flags) if not m["there"]]
+    return [text.count("\n", 0, end) + 1 for end in ends]
 
 
 def phrases_in(text, phrase):
@@ -98,7 +100,8 @@ def test_there_are_texts():
 @pytest.mark.parametrize("text, times", [
     ("what is no list", 1), ("They are no\n# floats", 1), ('f"the cause is "\n    f"no number"', 1),
     ("there is no list, There must be no\n    gap, it is no longer here, it is no more than 3", 0),
-    ("a network of which\nlayers", 1), ("two, one of\n// which is", 1), ("Anew.", 1), ("not to be had", 1),
+    ("a network of which\nlayers", 1), ("two, one of\n// which is", 1), ("Anew.", 1),
+    ("not to be had", 1),
     ("renewed, of one, told off, he had a better one, in that item", 0), ("it tells of calls", 1),
     ("a GPT of one's own, a kernel of ours", 2), ("for who asks", 1), ("for whom", 0)])
 def test_phrases_are_found(text, times):
@@ -106,9 +109,11 @@ def test_phrases_are_found(text, times):
 
 
 @pytest.mark.parametrize("text, times", [
-    ('def f():\n    """What it gives."""', 1), ('    """Whether all."""', 1), ('"""Also of none."""', 1),
+    ('def f():\n    """What it gives."""', 1), ('    """Whether all."""', 1),
+    ('"""Also of none."""', 1),
     ('doc="Whether it is one."', 1), ('doc="True if it is one."', 0),
-    ('"""True if all."""\n"""Offer."""', 0), ("x = 1\n    # Of both sides.\n", 1), ("\n// What follows", 1),
+    ('"""True if all."""\n"""Offer."""', 0), ("x = 1\n    # Of both sides.\n", 1),
+    ("\n// What follows", 1),
     ("# The first line.\n# Of two lines.", 0), ("x\n# Off by one", 0)])
 def test_beginnings_are_found(text, times):
     assert sum(len(beginnings_in(text, kind)) for kind in BEGINNINGS) == times

@@ -337,7 +337,8 @@ def test_errors_alone_go_to_file_and_console(tmp_path):
     (["--nproc-per-node=x"], "expected a number"), (["--nproc-per-node=gpu"], "give a number"),
     (["--nnodes=0"], "expected a number of at least 1"), (["--nnodes=2:1"], "lowest:highest"),
     (["--nnodes=1:2"], "needs --rdzv-backend c10d"), (["--nnodes=2", "--node-rank=2"], "expected a number from 0 to 1"),
-    (["--nnodes=2", "--rdzv-backend=etcd"], "static or c10d"), (["--nnodes=2", "--rdzv-conf=x"], "key=value")])
+    (["--nnodes=2", "--rdzv-backend=etcd"], "static or c10d"),
+    (["--nnodes=2", "--rdzv-conf=x"], "key=value")])
 def test_wrong_options(options, text):
     with pytest.raises(SystemExit, match=text):
         main([*options, "script.py"])

@@ -49,7 +49,8 @@ python -m tests.mutation.run report           # this page
 
 
 UNSEEN_KERNELS = """From {total} others that compile, picked by a second seed and tried before
-anything was done for them, {killed} of {real} were noticed ({percent:.1f} %); {equivalent} make no difference.
+anything was done for them, {killed} of {real} were noticed ({percent:.1f} %);
+{equivalent} make no difference.
 """
 
 

@@ -92,13 +92,14 @@ def test_weights(tmp_path, monkeypatch):
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), loaded.parameters()))
     with pytest.warns(UserWarning, match="weights="):
         models.squeezenet1_1(pretrained=True)
-    for call, error, text in ((lambda: models.squeezenet1_1(weights="BEST"), ValueError, "not a member"),
-                              (lambda: models.squeezenet1_1(weights=3), TypeError, "expected SqueezeNet1_1_Weights"),
-                              (lambda: models.squeezenet1_1(weights="DEFAULT", num_classes=3), ValueError, "1000"),
-                              (lambda: models.get_model("resnet19"), ValueError, "Unknown model"),
-                              (lambda: models.get_weight("X.Y"), ValueError, "Unknown weights"),
-                              (lambda: models.SqueezeNet("2"), ValueError, "version"),
-                              (lambda: vision.detection, AttributeError, "no attribute")):
+    for call, error, text in (
+            (lambda: models.squeezenet1_1(weights="BEST"), ValueError, "not a member"),
+            (lambda: models.squeezenet1_1(weights=3), TypeError, "expected SqueezeNet1_1_Weights"),
+            (lambda: models.squeezenet1_1(weights="DEFAULT", num_classes=3), ValueError, "1000"),
+            (lambda: models.get_model("resnet19"), ValueError, "Unknown model"),
+            (lambda: models.get_weight("X.Y"), ValueError, "Unknown weights"),
+            (lambda: models.SqueezeNet("2"), ValueError, "version"),
+            (lambda: vision.detection, AttributeError, "no attribute")):
         with pytest.raises(error, match=text):
             call()
     assert models.list_models(models.vgg, include="*16*", exclude=["*_bn"]) == ["vgg16"]
