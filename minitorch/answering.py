@@ -7,8 +7,7 @@ calls asks here what kind of call it is: element by element, along a dimension, 
 from . import Tensor
 from .autograd import grad
 from .autograd.graph import GradientEdge
-from .autograd.wrapping import WrappingTensor, inner_of
-from .core.registry import FUNCTIONS
+from .extend import FUNCTIONS, WrappingTensor, inner_of
 from .ops import dims
 from .utils._pytree import tree_map
 

@@ -16,7 +16,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from ..core.errors import worded
+from ..extend import worded
 from . import exercises
 from .copies import PLACES
 

@@ -21,7 +21,7 @@ import textwrap
 from collections import Counter
 from pathlib import Path
 
-from ..core.errors import worded
+from ..extend import worded
 from . import exercises
 from .exercise import Outcome
 from .judge import decoded, outcome_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import from_numpy
-from ..explain.callers import warn
+from ..extend import warn
 from ..utils._bounds import exactly, most_of, numbers, size_of
 from .utils import check_integrity, fetch
 from .vision import ImagesInMemory

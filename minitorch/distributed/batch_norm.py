@@ -6,8 +6,7 @@ collectives, too.
 """
 
 from .. import cat
-from ..core.device import host
-from ..core.tensor import wrap
+from ..extend import get_backend, wrap
 from .groups import current_world, resolved
 from .nn.functional import all_reduce as summed
 
@@ -21,7 +20,9 @@ def sync_batch_norm(input, running_mean, running_var, weight, bias, momentum, ep
     wide = input.float() if input.dtype.itemsize == 2 else input
     shape = [1, -1] + [1] * (input.dim() - 2)
     own = wide.sum(dims)
-    count = wrap(host().xp.full(1, input.numel() // max(input.shape[1], 1), own.array.dtype), host()).to(own.device)
+    host = get_backend("cpu")
+    number = input.numel() // max(input.shape[1], 1)
+    count = wrap(host.xp.full(1, number, own.array.dtype), host).to(own.device)
     total = summed(cat([own, count]), group=group)
     n = total[-1].detach()
     mean = total[:-1] / n

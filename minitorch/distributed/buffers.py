@@ -7,7 +7,7 @@ back when the call is done. PyTorch's gloo refuses tensors that are not contiguo
 import numpy as np
 
 from .. import Tensor
-from ..core.graph import bump_version, calling_line
+from ..extend import bump_version, calling_line
 
 __all__: list = []
 

@@ -11,9 +11,7 @@ import numpy as np
 
 from .. import Tensor
 from ..autograd import Function
-from ..core.device import host
-from ..core.grad_mode import grad_mode
-from ..core.tensor import wrap
+from ..extend import get_backend, grad_mode, wrap
 from ..nn import Module, UninitializedBuffer, UninitializedParameter
 from ..utils._pytree import tree_flatten, tree_unflatten
 from .algorithms.join import Join, Joinable, JoinHook
@@ -274,7 +272,7 @@ class Joining(JoinHook):
         n = self.group.size()
         mask = np.zeros(n + 1, np.int32)
         mask[self.group.rank()], mask[n] = at_work, averaged
-        all_reduce(wrap(mask, host()), ReduceOp.MAX, self.group)
+        all_reduce(wrap(mask, get_backend("cpu")), ReduceOp.MAX, self.group)
         active = np.flatnonzero(mask[:n])
         self.root = int(active[-1])
         reducer = self.model.reducer

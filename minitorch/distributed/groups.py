@@ -4,7 +4,7 @@ import contextlib
 import zlib
 from datetime import timedelta
 
-from ..core.graph import calling_line
+from ..extend import calling_line
 from . import context
 from .errors import DistBackendError
 from .store import PrefixStore

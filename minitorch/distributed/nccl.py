@@ -13,7 +13,7 @@ from importlib import import_module
 
 import numpy as np
 
-from ..core.arrays import pointer
+from ..extend import pointer
 from .reducing import RedOpType
 from .store import PrefixStore
 from .transport import Proxy, Transport

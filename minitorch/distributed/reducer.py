@@ -10,9 +10,7 @@ the gradients.
 import numpy as np
 
 from .. import Tensor
-from ..core.device import host
-from ..core.graph import bump_version
-from ..core.tensor import wrap
+from ..extend import bump_version, get_backend, wrap
 from .buffers import words
 from .collectives import all_reduce
 from .errors import DistBackendError
@@ -196,7 +194,7 @@ class Reducer:
         """All gradients are there: write the means into them."""
         self.expecting = self.begun = False
         if self.used is not None:
-            all_reduce(wrap(self.used, host()), ReduceOp.MAX, self.group)
+            all_reduce(wrap(self.used, get_backend("cpu")), ReduceOp.MAX, self.group)
         for bucket in self.buckets:
             self.take(bucket)
             for param, (a, b) in zip(bucket.params, bucket.slices):

@@ -8,7 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from ..core.arrays import is_half
+from ..extend import is_half
 
 __all__ = ["ReduceOp"]
 

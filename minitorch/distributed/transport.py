@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from ..core.arrays import owner
+from ..extend import owner
 from .errors import DistBackendError
 
 __all__ = ["Transport"]

@@ -6,7 +6,7 @@ dimensions of one event.
 
 from .. import Size, Tensor, no_grad
 from ..backends.batched.array import physical
-from ..explain.callers import warn
+from ..extend import warn
 from . import constraints
 from .utils import all_true, lazy_property
 

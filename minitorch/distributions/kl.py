@@ -5,7 +5,7 @@ the cross entropy, the mean of ``-log q(x)``, less the entropy of p; and `log q`
 square, its logarithm and an exponential, whose means each p has (`kl_pairs`).
 """
 
-from ..explain.callers import warn
+from ..extend import warn
 
 __all__ = ["kl_divergence", "register_kl"]
 

@@ -3,7 +3,7 @@
 import math
 
 from .. import Size, arange, broadcast_shapes, cholesky_solve, finfo, randn, tensor, where
-from ..explain.callers import warn
+from ..extend import warn
 from ..linalg import slogdet
 from . import constraints
 from .chi2 import Chi2

@@ -8,7 +8,7 @@ import types
 import typing
 
 from .. import Tensor, device, dtype, layout, memory_format
-from ..core.registry import FUNCTIONS
+from ..extend import FUNCTIONS
 from .immutable_collections import immutable_dict, immutable_list
 
 __all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]

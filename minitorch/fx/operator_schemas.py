@@ -7,7 +7,7 @@ from functools import lru_cache
 from numbers import Number
 
 from .. import dtype
-from ..core.registry import FUNCTIONS
+from ..extend import FUNCTIONS
 from ..nn import modules
 
 __all__ = ["ArgsKwargsPair", "check_for_mutable_operation", "create_type_hint", "get_signature_for_torch_op",

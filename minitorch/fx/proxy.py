@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 
 from .. import Tensor, device
 from ..autograd import dispatch
-from ..core.registry import FUNCTIONS
+from ..extend import FUNCTIONS
 from .codegen import INFIX, PREFIX
 from .graph import Graph
 from .immutable_collections import immutable_dict

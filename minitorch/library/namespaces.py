@@ -3,7 +3,7 @@
 from functools import cache
 
 from .. import Tensor, sparse
-from ..core.registry import FUNCTIONS
+from ..extend import FUNCTIONS
 from ..nn import functional
 from .operators import OPERATORS
 

@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from .. import Tensor, no_grad, stack
 from ..amp import autocast_mode
 from ..autograd import Function, dispatch
-from ..core.arrays import owner
-from ..core.grad_mode import grad_mode, open_batches
-from ..core.graph import bump_version
+from ..extend import bump_version, grad_mode, owner
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["CustomOpDef", "OPERATORS", "OpOverload", "operator"]
@@ -150,7 +148,7 @@ class CustomOpDef:
     def recorded(self, values, tensors):
         """The results, on the graph, in the batch and with the tangents that the arguments bring along."""
         wanted = grad_mode.enabled and any([x.needs_grad for x in tensors])
-        batched = open_batches and grad_mode.batches
+        batched = grad_mode.batches
         if self.formula is None and not self.apart or self.schema.mutates or not (
                 wanted or batched or grad_mode.levels):
             return self.run(values) if self.formula is None and not self.apart else self.unrecorded(values)

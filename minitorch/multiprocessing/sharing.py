@@ -15,9 +15,7 @@ import numpy as np
 
 from .. import Tensor
 from ..core import registry
-from ..core.arrays import owner, pointer
-from ..core.attributes import kept
-from ..core.device import host
+from ..extend import attributes_of, get_backend, owner, pointer
 from ..serialization.tensors import Memory
 
 __all__ = ["is_shared", "share_memory"]
@@ -42,7 +40,7 @@ def share_memory(tensors):
     for key, memory in memories.items():
         moved[key][:] = located(memory, memory)
     for t in gc.get_objects():                     # views and detached twins, which nobody lists
-        if isinstance(t, Tensor) and id(owner(kept.__get__(t).get("array"))) in memories:
+        if isinstance(t, Tensor) and id(owner(attributes_of.__get__(t).get("array"))) in memories:
             memory, array = owner(t.array), t.array
             t.array = np.ndarray(array.shape, array.dtype, moved[id(memory)], pointer(array) - pointer(memory),
                                  array.strides)
@@ -89,7 +87,7 @@ def attach(name, size):
     if array is None:
         array = owning(SharedMemory(name), size)
         weakref.finalize(array, names.pop, id(array), None)
-    return Memory.of(array, host())
+    return Memory.of(array, get_backend("cpu"))
 
 
 def reduce_memory(memory):

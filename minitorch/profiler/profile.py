@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from .. import cuda
-from ..core import layers
+from ..extend import observed
 from .averages import EventList
 from .recording import Recording
 from .schedule import ProfilerAction
@@ -212,7 +212,7 @@ class emit_nvtx:
     def __enter__(self):
         if self.enabled:
             cuda.nvtx.mark("emit_nvtx")                    # raises where there is no GPU
-            self.layer = layers.observed(self.begin, lambda token, result: cuda.nvtx.range_pop())
+            self.layer = observed(self.begin, lambda token, result: cuda.nvtx.range_pop())
             self.layer.__enter__()
         return self
 

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import cuda
-from ..core import graph, layers
-from ..core.arrays import owner
-from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
+from ..extend import NodeHook, OutputNode, add_node_hook, observed, owner, remove_node_hook
 from ..optim import optimizer
 
 __all__ = ["Event", "Recording"]
@@ -75,7 +73,7 @@ class Recording(NodeHook):
         if Recording.running is not None:
             raise RuntimeError("ops are being watched already: end the other profile first")
         Recording.running = self
-        self.layer = layers.observed(self.begin_op, self.end_op).__enter__()
+        self.layer = observed(self.begin_op, self.end_op).__enter__()
         self.began = time.perf_counter_ns()
         add_node_hook(self)
         self.handles = [optimizer.register_optimizer_step_pre_hook(self.begin_step),
@@ -122,7 +120,7 @@ class Recording(NodeHook):
 
     def run(self, node, pull):
         """A step of a backward pass; one that only passes a gradient on is not an event."""
-        if node.__class__ is graph.OutputNode:
+        if node.__class__ is OutputNode:
             return pull()
         event = self.begin(node.name(), "backward")
         try:

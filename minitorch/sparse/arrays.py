@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.function import FunctionNode
+from ..extend import FunctionNode
 from .patterns import Pattern
 
 __all__ = ["SparseArray", "densified", "joined"]

@@ -1,7 +1,7 @@
 """Conversion between layouts, dtypes and devices, masks, copies."""
 
 from .. import Tensor, full_like, ones_like, randn_like, strided
-from ..core.tensor import wrap
+from ..extend import wrap
 from .functions import ToDense, build, coalesce, dense, pick, picked, reordered, values_of
 from .layouts import LAYOUTS
 from .patterns import Pattern

@@ -3,8 +3,7 @@
 import functools
 
 from .. import Size, Tensor, get_default_dtype, int64, tensor
-from ..core.device import get
-from ..core.tensor import wrap
+from ..extend import get_backend, wrap
 from .functions import build, of_indices
 from .layouts import sparse_csc, sparse_csr
 from .patterns import COMPRESSED, Pattern
@@ -223,7 +222,7 @@ def empty_of(maker, size, layout, dtype=None, device=None, requires_grad=False):
     if maker == "ones":
         raise NotImplementedError(f"Could not run 'aten::fill_.Scalar': a tensor of ones has no zeros, which a layout "
                                   f"such as {layout} would leave out")
-    backend = get(device)
+    backend = get_backend(device)
     values = wrap(backend.xp.zeros(0, (dtype or get_default_dtype()).np), backend)
     if layout.name == "sparse_coo":
         return sparse_coo_tensor(wrap(backend.xp.zeros((len(size), 0), "int64"), backend), values, size,

@@ -1,7 +1,7 @@
 """Matrices of given diagonals."""
 
 from .. import Tensor, strided, tensor
-from ..core.tensor import wrap
+from ..extend import wrap
 from .convert import to_layout
 from .functions import of_indices
 from .layouts import LAYOUTS

@@ -1,6 +1,6 @@
 """Rows of a table whose gradient is sparse: `embedding` with ``sparse=True``."""
 
-from ..core.tensor import wrap
+from ..extend import wrap
 from ..ops.nn.embedding import _embedding
 from .functions import SparseFunction, build
 from .patterns import Pattern

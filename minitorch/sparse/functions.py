@@ -7,8 +7,7 @@ once. """
 
 from .. import Tensor
 from ..autograd import Function
-from ..core.grad_mode import grad_mode, open_batches
-from ..core.tensor import wrap
+from ..extend import grad_mode, wrap
 from . import kernels
 from .arrays import SparseArray, add_into, coalesced, densified, joined, rows_of
 from .patterns import Pattern
@@ -23,7 +22,7 @@ class SparseFunction(Function):
 
     @classmethod
     def _called(cls, args):
-        if open_batches and grad_mode.batches:
+        if grad_mode.batches:
             raise NotImplementedError("vmap does not go through functions of sparse tensors: write a loop, or put the "
                                       "batch into the columns of the dense factor")
         for x in args:

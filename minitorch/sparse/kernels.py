@@ -1,6 +1,6 @@
 """Products of sparse matrices on raw arrays, without a loop over entries."""
 
-from ..core.arrays import is_half
+from ..extend import is_half
 
 __all__ = ["product", "products_at"]
 

@@ -3,11 +3,8 @@
 import numbers
 
 from .. import Tensor, conj_physical, positive, pow, result_type, square
-from ..core.grad_mode import grad_mode
-from ..core.graph import bump_version
 from ..core.inplace import adopt, check_is_no_leaf
-from ..core.registry import FUNCTIONS, OPS
-from ..core.tensor import wrap
+from ..extend import FUNCTIONS, OPS, bump_version, grad_mode, wrap
 from ..ops.operators import BINARY
 from .arrays import SparseArray, add_into
 from .functions import add_dense, add_sparse, build, coalesce, dense, pick, reordered, values_of

@@ -4,7 +4,7 @@
 """
 
 from .. import Tensor
-from ..core.tensor import wrap
+from ..extend import wrap
 from ..ops.nn.embedding import max_bags
 from . import kernels
 from .arrays import rows_of

@@ -1,8 +1,7 @@
 """Sums of sparse tensors, and softmax over their entries."""
 
 from .. import int64
-from ..core.errors import checked_dim
-from ..core.tensor import wrap
+from ..extend import checked_dim, wrap
 from ..ops.nn.embedding import segment_sum
 from .convert import to_layout
 from .functions import SparseFunction, build, coalesce, of_indices, values_of

@@ -2,8 +2,7 @@
 
 from .. import Tensor
 from .. import cat as of_dense
-from ..core.errors import checked_dim
-from ..core.tensor import wrap
+from ..extend import checked_dim, wrap
 from .arrays import SparseArray
 from .functions import SparseFunction, build, of_indices, values_of
 from .patterns import Pattern, sorted_order

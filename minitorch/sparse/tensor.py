@@ -5,9 +5,8 @@ there is refused. Other modules of this package fill the table.
 """
 
 from .. import Tensor
-from ..autograd.dispatch import disabled_torch_function, enter_layout, full_name
-from ..core.registry import FUNCTIONS
-from ..core.tensor import wrap
+from ..autograd.dispatch import full_name
+from ..extend import FUNCTIONS, disabled_torch_function, enter_layout, wrap
 from ..nn import Parameter
 from .arrays import SparseArray
 from .layouts import LAYOUTS

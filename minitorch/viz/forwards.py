@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import Tensor, no_grad
-from ..core.arrays import is_floating
-from ..core.layers import observed
+from ..extend import is_floating, observed
 from ..testing.runs.seen import host
 from ..utils._pytree import tree_leaves
 from . import drawing

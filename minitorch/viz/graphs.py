@@ -1,7 +1,7 @@
 """The autograd graph as a picture: which calls made a tensor, out of what, and which gradients have arrived."""
 
-from ..core.graph import OutputNode
 from ..core.registry import guests
+from ..extend import OutputNode
 from . import drawing, tape
 from .drawing import Picture, brief, clipped, element, shape_text, text
 from .groups import folded, grouped

@@ -7,9 +7,7 @@ still hold, and its gradients are shown if those of the leaves agree with what i
 
 import numpy as np
 
-from ..core import engine
-from ..core.op import Op
-from ..core.tensor import wrap
+from ..extend import Op, run_backward, wrap
 
 __all__ = ["gradients_again", "known", "remember"]
 
@@ -48,7 +46,7 @@ def gradients_again(root, order, values):
     try:
         for p, saved in rebuilt.items():
             p.saved = saved
-        engine.run([root], [wrap(root.backend.xp.ones_like(values[root]), backend)], False, True, found)
+        run_backward([root], [wrap(root.backend.xp.ones_like(values[root]), backend)], False, True, found)
     except (RuntimeError, TypeError, ValueError):          # a value was written to since
         return {}
     finally:

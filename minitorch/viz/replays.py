@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.graph import OutputNode
-from ..core.op import Op
+from ..extend import Op, OutputNode
 from ..formula import helper_lines, rule_text
 from . import drawing, tape
 from .drawing import Picture, brief, clipped, element

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import owner
+from ..extend import owner
 from . import drawing, tape
 from .drawing import COLOURS, FAINT, INK, PAPER, TINTS, Picture, clipped, element, number, text
 from .stepper import script_for, style_for

@@ -12,9 +12,7 @@ from typing import Any
 
 from .. import Tensor
 from ..core import graph as autograd_graph
-from ..core.arrays import counted
-from ..core.graph import OutputNode
-from ..core.op import Op
+from ..extend import Op, OutputNode, counted
 from ..nn import Module
 from ..nn.parameter import is_lazy
 from .inner import gradients_again, remember

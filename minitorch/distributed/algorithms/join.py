@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.device import host
-from ...core.tensor import wrap
+from ...extend import get_backend, wrap
 from ..collectives import all_reduce
 from ..reducing import ReduceOp
 
@@ -136,6 +135,6 @@ class Join:
 
 def summed(group, number):
     """The sum over the ranks of a number."""
-    total = wrap(np.array([number], np.int32), host())
+    total = wrap(np.array([number], np.int32), get_backend("cpu"))
     all_reduce(total, ReduceOp.SUM, group)
     return total.item()

@@ -14,9 +14,7 @@ from concurrent import futures
 import numpy as np
 
 from ... import Tensor
-from ...core.device import host
-from ...core.graph import bump_version, calling_line
-from ...core.tensor import wrap
+from ...extend import bump_version, calling_line, get_backend, wrap
 from ...optim import Optimizer
 from ...serialization import loading, saving
 from ..buffers import source
@@ -149,13 +147,14 @@ def staged(state_dict, group):
         if isinstance(leaf, DTensor):
             index[repr(path)] = chunks = chunks_of(leaf, group)
             if any(part == rank for part, _, _ in chunks["chunks"]):
-                parts[repr(path)] = wrap(np.array(leaf.backend.inner.to_host(leaf.array.value), order="C"), host())
+                part = leaf.backend.inner.to_host(leaf.array.value)
+                parts[repr(path)] = wrap(np.array(part, order="C"), get_backend("cpu"))
         elif isinstance(leaf, Tensor):
             flat = source(leaf)
             bounds = [flat.size * r // size for r in range(size + 1)]
             piece = np.array(flat[bounds[rank]:bounds[rank + 1]])
             if piece.size:
-                parts[repr(path)] = wrap(piece, host())
+                parts[repr(path)] = wrap(piece, get_backend("cpu"))
             index[repr(path)] = {"shape": tuple(leaf.shape), "dtype": leaf.dtype, "bounds": bounds}
         else:
             index[repr(path)] = {"value": leaf}
@@ -266,7 +265,7 @@ class Stored:
             return found["value"]
         like = likes(path, tuple(found["shape"]))
         if like is None:
-            return wrap(self.array(path), host())
+            return wrap(self.array(path), get_backend("cpu"))
         F = like.backend
         value = F.inner.from_host(self.array(path, like))
         return wrap(sharded(F, value, found["shape"], F.settled(like.placements)), F)

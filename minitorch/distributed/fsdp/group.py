@@ -12,12 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.function import FunctionNode
 from ...autograd.saved import PACKED, PackedSaved, packed, stack
-from ...core.arrays import owner, pointer
-from ...core.attributes import kept
-from ...core.hooks import NodeHook, add_node_hook, remove_node_hook
-from ...core.tensor import wrap
+from ...extend import FunctionNode, NodeHook, add_node_hook, attributes_of, owner, pointer, remove_node_hook, wrap
 from ...nn import Parameter
 from ...nn.hooks import note_change
 from .. import collectives as c
@@ -118,8 +114,8 @@ class ShardedParameter:
         own = group.inner.xp.array(cut(array, dim, start, stop), order="C")
         self.sharded = Parameter(wrap(sharded(F, own, tuple(param.shape), tuple(places_on_mesh)), F),
                                  param.requires_grad)
-        own = kept.__get__(self.sharded)
-        own.update({k: v for k, v in kept.__get__(param).items() if k not in own})
+        own = attributes_of.__get__(self.sharded)
+        own.update({k: v for k, v in attributes_of.__get__(param).items() if k not in own})
         self.step = -(-self.shape[dim] // n)               # rows of a shard
         self.rest = int(np.prod([size for d, size in enumerate(self.shape) if d != dim], dtype=np.int64))
         self.size = self.step * self.rest

@@ -11,7 +11,7 @@ parameters the pass will reach; when the last one of a group has its gradient, t
 import functools
 
 from ... import Tensor
-from ...core.grad_mode import grad_mode
+from ...extend import grad_mode
 from ...nn import Module, ModuleDict, ModuleList
 from ...utils._pytree import tree_map
 from ..ddp import watched

@@ -7,7 +7,7 @@ than there are stages behind (Narayanan et al., "PipeDream", 2019; "Memory-Effic
 """
 
 from ... import no_grad
-from ...core.grad_mode import grad_mode
+from ...extend import grad_mode
 from .microbatch import merge_chunks, split_args_kwargs_into_chunks, split_tree
 
 __all__ = ["Schedule1F1B", "ScheduleGPipe"]

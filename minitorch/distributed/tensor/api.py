@@ -2,9 +2,7 @@
 
 from ... import Size, Tensor, get_default_dtype
 from ...autograd import Function
-from ...autograd.dispatch import disabled_torch_function
-from ...core.attributes import kept
-from ...core.tensor import wrap
+from ...extend import attributes_of, disabled_torch_function, wrap
 from ...nn import Module, Parameter
 from .. import collectives as c
 from ..device_mesh import current_mesh
@@ -136,7 +134,8 @@ class DTensor(Tensor, metaclass=Kind):
 def attribute(self, name):
     """The attribute of a tensor by a name that Tensor does not know: that of `DTensor`, for a DTensor."""
     found = DTensor.__dict__.get(name)
-    if found is None or name.startswith("__") or not isinstance(kept.__get__(self).get("backend"), ShardedBackend):
+    backend = attributes_of.__get__(self).get("backend")
+    if found is None or name.startswith("__") or not isinstance(backend, ShardedBackend):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
     return found.__get__(self)
 

@@ -12,12 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import Generator, Tensor
-from ...core.arrays import is_half, is_inexact
-from ...core.backend import Backend
-from ...core.device import get
-from ...core.errors import worded
-from ...core.registry import OPS
-from ...core.tensor import wrap
+from ...extend import OPS, Backend, get_backend, is_half, is_inexact, worded, wrap
 from ...utils._pytree import tree_map
 from .. import collectives as c
 from .. import context
@@ -31,7 +26,7 @@ __all__ = ["ShardedBackend", "backend_of"]
 
 def backend_of(mesh, inner=None):
     """The backend of a mesh for parts on the backend `inner` (that of the mesh's device); one for equal meshes."""
-    inner = get(mesh.device_type) if inner is None else inner
+    inner = get_backend(mesh.device_type) if inner is None else inner
     found = current_world().sharded
     key = mesh, inner
     if key not in found:

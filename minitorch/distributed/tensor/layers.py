@@ -1,6 +1,6 @@
 """The rules of convolutions, pooling, norms by channel, and of ops that choose elements by an index: see `rules`."""
 
-from ...core.arrays import is_half
+from ...extend import is_half
 from ...ops.nn.standardise import batch_dims
 from .placement_types import Shard
 from .products import normalised

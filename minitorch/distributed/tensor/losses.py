@@ -7,8 +7,7 @@ vocabulary-parallel cross entropy); where samples are cut, nothing but the sums 
 import math
 from dataclasses import replace
 
-from ...core.arrays import is_half
-from ...core.errors import worded
+from ...extend import is_half, worded
 from ...ops.nn.cross_entropy import check_classes, class_dim
 from .placement_types import Partial, Replicate, Shard, local_part
 from .rules import SUM, rule

@@ -2,7 +2,7 @@
 
 import math
 
-from ...core.errors import checked_dim
+from ...extend import checked_dim
 from .placement_types import Partial, Shard
 from .rules import SUM, R, cut_at, rule, sums
 from .sharded import Sharded, redistributed, sharded

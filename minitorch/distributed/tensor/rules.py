@@ -13,9 +13,7 @@ linear input, and what it reads are factors. The others are entered by hand (`@r
 
 from ...autograd.tangents import kind_of
 from ...backends.batched.classes import class_of
-from ...core.arrays import is_inexact
-from ...core.errors import checked_dim
-from ...ops.dims import terms
+from ...extend import checked_dim, is_inexact, terms
 from .placement_types import Partial, Replicate, Shard, _StridedShard
 from .sharded import Sharded
 

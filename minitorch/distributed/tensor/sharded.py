@@ -3,9 +3,7 @@
 import math
 import operator
 
-from ...core.arrays import owner
-from ...core.errors import worded
-from ...core.tensor import wrap
+from ...extend import owner, worded, wrap
 from ...ops import operators
 from .. import collectives as c
 from ..reducing import ReduceOp

@@ -1,6 +1,6 @@
 """Steps of optimisers on DTensors: each rank updates its parts, which is what an elementwise rule does to the whole."""
 
-from ...core.tensor import wrap
+from ...extend import wrap
 from ...optim import flat
 from .backend import ShardedBackend
 from .sharded import redistributed, sharded

@@ -2,7 +2,7 @@
 
 import math
 
-from ...core.errors import checked_dim
+from ...extend import checked_dim
 from .placement_types import Partial, Shard, local_part
 from .rules import SUM, Call, R, rule, sums
 

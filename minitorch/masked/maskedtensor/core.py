@@ -2,8 +2,7 @@
 
 from ... import Tensor, ones_like, where
 from ...answering import differentiate, implementation_of, is_elementwise, is_question, name_of, ruling, written_by
-from ...autograd.wrapping import WrappingTensor, inner_of
-from ...explain.callers import warn
+from ...extend import WrappingTensor, inner_of, warn
 from ...utils._pytree import tree_leaves, tree_map
 
 __all__ = ["MaskedTensor", "is_masked_tensor", "rule"]

@@ -5,9 +5,7 @@ and the last ends. With `lengths` an element is shorter than the distance to the
 """
 
 from ... import Size, Tensor, arange, cat, jagged
-from ...autograd.wrapping import WrappingTensor
-from ...core.grad_mode import grad_mode
-from ...core.tensor import new_size
+from ...extend import WrappingTensor, grad_mode
 from .nested_int import ragged_size
 from .rules import answer
 
@@ -69,7 +67,8 @@ class NestedTensor(WrappingTensor):
         """The batch, then the sizes of an element, with a symbol such as j1 for the ragged one."""
         sizes = list(self._inner.shape)
         sizes[self._ragged_idx - 1] = ragged_size(self._offsets if self._lengths is None else self._lengths)
-        return new_size(Size, (self._offsets.shape[0] - 1, *sizes))
+        # Size itself would make an int of the symbol.
+        return tuple.__new__(Size, (self._offsets.shape[0] - 1, *sizes))
 
     ndim = property(lambda self: self._inner.ndim + 1, doc="The number of dimensions, the batch included.")
 

@@ -2,7 +2,7 @@
 
 from ... import cat, matmul, stack
 from ...answering import name_of
-from ...autograd.wrapping import WrappingTensor
+from ...extend import WrappingTensor
 from .nested_tensor import NestedTensor
 from .rules import arguments, first, not_there, rule, same_raggedness
 

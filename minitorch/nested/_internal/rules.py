@@ -21,7 +21,7 @@ from ...answering import (
     ruling,
     written_by,
 )
-from ...autograd.wrapping import NoArray, WrappingTensor, inner_of
+from ...extend import NoArray, WrappingTensor, inner_of
 from ...utils._pytree import tree_leaves, tree_map
 
 __all__ = ["RULES", "answer", "arguments", "first", "not_there", "parameters", "pointwise", "rule", "same_raggedness",

@@ -2,7 +2,7 @@
 
 from ... import Tensor, cat
 from ...answering import name_of
-from ...autograd.wrapping import WrappingTensor
+from ...extend import WrappingTensor
 from .nested_tensor import NestedTensor, offsets_of
 from .rules import arguments, beside, dense_dim, first, not_there, rule, same_raggedness
 

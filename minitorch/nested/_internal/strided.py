@@ -17,7 +17,7 @@ from ...answering import (
     ruling,
     written_by,
 )
-from ...autograd.wrapping import WrappingTensor
+from ...extend import WrappingTensor
 from ...utils._pytree import tree_leaves, tree_map
 from .rules import RULES as JAGGED
 from .rules import along_dense, arguments, in_place_by_name, pointwise, spread

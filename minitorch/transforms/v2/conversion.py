@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ... import Tensor, float32, from_numpy, tensor
-from ...core.dtypes import as_np
+from ...extend import as_np
 from .. import functional as F
 from .. import transforms
 from ..functional.kinds import is_pil, pil_to_tensor

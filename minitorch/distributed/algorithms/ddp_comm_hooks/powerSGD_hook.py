@@ -6,7 +6,7 @@ rest is added to the gradient of the next step (error feedback). Gradients for w
 
 import numpy as np
 
-from ....core.tensor import wrap
+from ....extend import wrap
 from ...collectives import all_reduce
 from ...reducing import ReduceOp
 from ...work import Future

@@ -1,0 +1,246 @@
+"""The door: what to import to build on minitorch, in this package or outside of it.
+
+Public names under PyTorch's spelling are for using tensors. The names here are for adding to the
+library: an op, a kernel, a backend, something that watches or changes calls, an optimiser, a class
+of tensors. They are stable: they change only with an entry in CHANGELOG.md. Everything else inside
+of the package may change at any time. Guests of this repository (`compiler`, `distributed`,
+`sparse`, ...) use public names and these, and so can a library of your own.
+
+>>> import numpy as np
+>>> import minitorch as torch
+>>> from minitorch import extend
+
+**An op.** `op` makes a definition of a function on raw arrays; keywords named after inputs are the
+derivative formulas. `Op` lists the columns that a definition can have. With ``namespace=None`` it
+stays internal; without, it becomes `torch.growth` and a method. Inputs annotated `Number` may be
+Python numbers, `Other` are indices or masks. `composite` publishes a function made of other ops.
+
+>>> @extend.op(namespace=None, input=lambda F, g, out, rate: g * rate * out)
+... def growth(F, input, *, rate=1.0):
+...     return F.xp.exp(rate * input)
+>>> x = torch.zeros(2, requires_grad=True)
+>>> growth(x, rate=3.0).sum().backward()
+>>> x.grad
+tensor([3., 3.])
+>>> isinstance(growth.op, extend.Op), extend.OPS["growth"] is growth.op
+(True, True)
+>>> extend.FUNCTIONS["", "exp"].call is torch.exp          # every public function
+True
+
+**A kernel and a backend.** A backend is an array module with NumPy's names on a device, and
+kernels, functions that take the place of an op's reference there. `Kernels` makes the decorator
+that enters them; `register_backend` names the function that makes the backend when its device is
+first used; `get_backend` finds it. A kernel is called with the backend and raw arrays.
+
+>>> kernel = extend.Kernels("loud")
+>>> @kernel("growth", when=lambda F, input, rate: input.ndim > 0)
+... def loud_growth(F, input, *, rate):
+...     print("in the kernel")
+...     return np.exp(rate * input)
+>>> def make_loud(index):
+...     return extend.Backend(torch.device("loud"), np, kernel.found)
+>>> extend.register_backend("loud", make_loud)
+>>> growth(torch.zeros(1, device="loud"))
+in the kernel
+tensor([1.], device='loud')
+>>> extend.get_backend("loud"), torch.zeros(1, device="loud").backend
+(<backend loud>, <backend loud>)
+
+**Raw arrays.** A tensor is an array (`x.array`) on a backend (`x.backend`); `wrap` makes one of
+them. `owner` is the array that owns the memory of another, `pointer` its address; `as_np` and
+`from_np` translate dtypes. bfloat16 is not one of NumPy's floats, so ask `is_floating`,
+`is_inexact` (floating or complex) or `is_half` (16 bits) of a raw dtype.
+
+>>> array = np.arange(6.0).reshape(2, 3)
+>>> extend.wrap(array, extend.get_backend("cpu"))
+tensor([[0., 1., 2.],
+        [3., 4., 5.]], dtype=torch.float64)
+>>> extend.owner(array[1]) is array.base, extend.pointer(array[1]) - extend.pointer(array)
+(True, 24)
+>>> extend.as_np(torch.float16), extend.from_np(np.dtype("int32"))
+(dtype('float16'), torch.int32)
+>>> half = extend.as_np(torch.bfloat16)
+>>> extend.is_half(half), extend.is_floating(half), extend.is_inexact(np.dtype("complex64"))
+(True, True, True)
+
+**The graph.** `Node` is a recorded call; its `parents` are nodes or leaf tensors. An op with
+several outputs has a `MultiOutputNode`, and an `OutputNode` in front of it for each output;
+`FunctionNode` is the node of an `autograd.Function`. `run_backward` is the engine: gradients from
+roots to leaves. After writing to an array, `bump_version` has graphs that saved it notice.
+
+>>> x = torch.ones(2, requires_grad=True)
+>>> y = x.exp()
+>>> isinstance(y.node, extend.Node), y.node.parents[0] is x
+(True, True)
+>>> first, second = torch.stack([x, x]).unbind(0)
+>>> isinstance(second.node, extend.OutputNode), second.node.op
+(True, 1)
+>>> isinstance(second.node.parents[0], extend.MultiOutputNode)
+True
+>>> class Double(torch.autograd.Function):
+...     forward = staticmethod(lambda ctx, x: 2 * x)
+...     backward = staticmethod(lambda ctx, g: 2 * g)
+>>> isinstance(Double.apply(x).node.parents[0], extend.FunctionNode)
+True
+>>> captured = {x: None}                                   # gradients wanted, not added to `grad`
+>>> extend.run_backward([y.node], [torch.ones(2)], capture=captured)
+>>> captured[x].round(3)
+array([2.718, 2.718], dtype=float32)
+>>> y = x.exp()
+>>> y.array[:] = 0
+>>> extend.bump_version(y, "my_write")
+>>> y.sum().backward()
+Traceback (most recent call last):
+    ...
+RuntimeError: one of the variables needed for gradient computation has been modified by an inplace \
+operation: ...
+
+`make_node` makes a node for a call that no definition stands for; `counted` is the array that
+counts the writes to another.
+
+>>> node = extend.make_node(extend.OPS["clone"], (x,), (), (2,), x.backend)
+>>> node, extend.counted(array[1]) is array.base
+(<CloneBackward0>, True)
+
+**Watching and changing calls.** A `NodeHook` in the list (`add_node_hook`, `remove_node_hook`)
+hears of each new node, each step of a backward pass and each pass. `observed` is a layer around
+the ops of all backends, which reports each call; `layer` is one that replaces functions. Both cost
+nothing while there are none.
+
+>>> class Names(extend.NodeHook):
+...     def recorded(self, node, result):
+...         print(node.name())
+>>> hook = Names()
+>>> extend.add_node_hook(hook)
+>>> y = (x * 2).sum()
+MulBackward0
+SumBackward0
+>>> extend.remove_node_hook(hook)
+>>> def begin(name, arrays, attrs, backend):
+...     print(name, [a.shape for a in arrays])
+>>> with extend.observed(begin, lambda token, result: None):
+...     y = torch.ones(3).exp()
+exp [(3,)]
+>>> def rounded(name, function, backend):
+...     return function if name != "exp" else lambda x: np.round(function(x))
+>>> with extend.layer(rounded):
+...     torch.ones(1).exp()
+tensor([3.])
+
+**Tensors of another kind.** A subclass with ``__torch_function__`` answers calls itself, as in
+PyTorch; `disabled_torch_function` is that of classes that leave all calls as they are. A class in
+another layout is entered with `enter_layout` and asked below all overrides. `WrappingTensor` is the
+base of tensors around another one, which `inner_of` returns; `NoArray` is raised where somebody
+wants an array that is not there. `attributes_of` reads and writes all attributes of a tensor, those
+of the library too, as `object.__dict__` does for other objects.
+
+>>> class Tagged(torch.Tensor):
+...     __torch_function__ = extend.disabled_torch_function
+>>> type(torch.ones(1).as_subclass(Tagged).exp())
+<class 'minitorch.Tensor'>
+>>> from minitorch.masked import masked_tensor
+>>> m = masked_tensor(torch.ones(2), torch.tensor([True, False]))
+>>> isinstance(m, extend.WrappingTensor), extend.inner_of(m)
+(True, tensor([1., 1.]))
+>>> try:
+...     m.array
+... except extend.NoArray:
+...     print("no array")
+no array
+>>> extend.attributes_of.__get__(torch.ones(2))["array"]
+array([1., 1.], dtype=float32)
+>>> extend.enter_layout.__module__                         # see minitorch/sparse/tensor.py
+'minitorch.autograd.dispatch'
+
+**Facts about ops.** The column `dims` of a definition says which dimensions go together;
+`is_elementwise` and `is_along` read it, `terms` gives its words.
+
+>>> extend.is_elementwise(torch.exp), extend.is_along(extend.OPS["cumsum"])
+(True, True)
+>>> extend.terms("* n k, * k m -> * n m")
+([['*', 'n', 'k'], ['*', 'k', 'm']], [['*', 'n', 'm']])
+
+**Modes.** `grad_mode` holds the modes of this thread: `enabled`, `batches` (the backends of the
+vmaps that run), `levels` (of forward mode). `recording` switches recording on or off in a block.
+
+>>> with extend.recording(False):
+...     extend.grad_mode.enabled, x.exp().requires_grad
+(False, False)
+
+**Optimisers.** `Elementwise` is the base of optimisers that treat every element alike, `Stepping`
+that of everything with a `step` that `compile` takes as a whole. CONTRIBUTING.md has an example.
+
+>>> issubclass(torch.optim.Adam, extend.Elementwise), issubclass(torch.optim.Adam, extend.Stepping)
+(True, True)
+
+**Errors and warnings.** `worded` marks an error whose text is final, so that it is not explained
+again; `checked_dim` counts a dimension from the front; `warn` warns at the line of the user's;
+`calling_line` finds that line.
+
+>>> extend.checked_dim(-1, 3)
+2
+>>> extend.checked_dim(5, 3)
+Traceback (most recent call last):
+    ...
+IndexError: Dimension out of range (expected to be in range of [-3, 2], but got 5)
+>>> extend.worded(ValueError("final")).explained
+True
+>>> import warnings
+>>> with warnings.catch_warnings(record=True) as caught:
+...     warnings.simplefilter("always")
+...     extend.warn("beware")
+>>> str(caught[0].message), extend.calling_line()[1] > 0
+('beware', True)
+"""
+
+from typing import TYPE_CHECKING
+
+from .autograd.dispatch import disabled_torch_function, enter_layout
+from .autograd.function import FunctionNode
+from .autograd.wrapping import NoArray, WrappingTensor, inner_of
+from .backends.kernels import Kernels
+from .core.arrays import counted, is_floating, is_half, is_inexact, owner, pointer
+from .core.attributes import kept as attributes_of
+from .core.backend import Backend
+from .core.device import get as get_backend
+from .core.device import register as register_backend
+from .core.dtypes import as_np, from_np
+from .core.engine import run as run_backward
+from .core.errors import checked_dim, worded
+from .core.grad_mode import grad_mode, recording
+from .core.graph import MultiOutputNode, Node, OutputNode, bump_version, calling_line
+from .core.graph import made_node as make_node
+from .core.hooks import NodeHook, add_node_hook, remove_node_hook
+from .core.layers import observed
+from .core.layers import pushed as layer
+from .core.op import Number, Op, Other
+from .core.registry import FUNCTIONS, OPS
+from .core.tensor import wrap
+from .explain.callers import warn
+from .ops.define import composite, op
+from .ops.dims import is_along, is_elementwise, terms
+
+if TYPE_CHECKING:
+    from .optim.flat import Elementwise
+    from .optim.stepping import Stepping
+
+__all__ = ["FUNCTIONS", "OPS", "Backend", "Elementwise", "FunctionNode", "Kernels", "MultiOutputNode",
+           "NoArray", "Node", "NodeHook", "Number", "Op", "Other", "OutputNode", "Stepping",
+           "WrappingTensor", "add_node_hook", "as_np", "attributes_of", "bump_version",
+           "calling_line", "checked_dim", "composite", "counted", "disabled_torch_function",
+           "enter_layout", "from_np", "get_backend", "grad_mode", "inner_of", "is_along",
+           "is_elementwise", "is_floating", "is_half", "is_inexact", "layer", "make_node",
+           "observed", "op", "owner", "pointer", "recording", "register_backend",
+           "remove_node_hook", "run_backward", "terms", "warn", "worded", "wrap"]
+
+
+def __getattr__(name):
+    """The optimisers' names, whose package only some programs need."""
+    if name == "Elementwise":
+        from .optim.flat import Elementwise as found
+    elif name == "Stepping":
+        from .optim.stepping import Stepping as found
+    else:
+        raise AttributeError(f"module 'minitorch.extend' has no attribute {name!r}")
+    globals()[name] = found
+    return found
