@@ -15,15 +15,16 @@ SMALL = 1 << 12            # bytes; below this NumPy's own cache of small arrays
 
 def is_elementwise(instruction):
     """True if it is a plain call of a ufunc with one result."""
-    ufunc = getattr(np, instruction.name[3:], None) if instruction.name.startswith("np.") else None
-    return (instruction.kind == "call" and isinstance(ufunc, np.ufunc) and ufunc.signature is None and ufunc.nout == 1
-            and not instruction.kwargs and not instruction.writes and len(instruction.args) == ufunc.nin)
+    ufunc = getattr(np, instruction.what, None) if instruction.kind == "ufunc" else None
+    return (ufunc is not None and ufunc.signature is None and ufunc.nout == 1
+            and not instruction.kwargs and not instruction.writes
+            and len(instruction.args) == ufunc.nin)
 
 
 def takes_out(instruction):
-    if instruction.kind != "call" or instruction.kwargs or instruction.writes or len(instruction.results) != 1:
+    if instruction.kwargs or instruction.writes or len(instruction.results) != 1:
         return False
-    return is_elementwise(instruction) or instruction.name in ("np.dot", "np.matmul")
+    return is_elementwise(instruction) or instruction.key in (("call", "dot"), ("ufunc", "matmul"))
 
 
 def last_uses(program):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.arrays import is_half, is_inexact
-from .items import NoLowering
+from .items import CALL, OP, NoLowering, lowers
 from .loops import Effect, Kernel, Ref
 from .program import Value
 
@@ -115,10 +115,12 @@ class Indexed:
         ref, stride = self.along(v, dims, axis)
         return ref, [Lookup(index, self.ref(index).strides, v.shape[axis], stride, kind=ELEMENT, dim=axis)]
 
+    @lowers(OP, "gather")
     def op_gather(self, i, x, index, *, dim):
         out = self.ref(i.results[0], index.shape or (1,))
         return self.picked("gather", index.shape, out, *self.elements(x, index, dim))
 
+    @lowers(OP, "gather_backward")
     def op_gather_backward(self, i, grad, index, *, shape, dim):
         out = i.results[0]
         if grad.shape != index.shape:
@@ -126,27 +128,33 @@ class Indexed:
         return self.changed(None, out, "add", lambda out: self.put_at(
             "gather_backward", index.shape, *self.elements(out, index, dim), grad, "add"))
 
+    @lowers(OP, "scatter")
     def op_scatter(self, i, x, index, src, *, dim, how="put"):
         out = i.results[0]
         if how != "put" and src.shape != index.shape:
             raise NoLowering("shapes")
         return self.changed(x, out, how, lambda out: self.put_at(
-            i.name[2:], index.shape, *self.elements(out, index, dim), src, how))
+            i.what, index.shape, *self.elements(out, index, dim), src, how))
 
+    @lowers(OP, "scatter_add")
     def op_scatter_add(self, i, x, index, src, *, dim):
         return self.op_scatter(i, x, index, src, dim=dim, how="add")
 
+    @lowers(OP, "scatter_reduce_prod")
     def op_scatter_reduce_prod(self, i, x, index, src, *, dim):
         return self.op_scatter(i, x, index, src, dim=dim, how="multiply")
 
+    @lowers(OP, "scatter_reduce_extremum")
     def op_scatter_reduce_extremum(self, i, x, index, src, *, dim, name):
         return self.op_scatter(i, x, index, src, dim=dim, how=name)
 
+    @lowers(CALL, "take_along_axis")
     def np_take_along_axis(self, i, x, index, axis):
         ref, (look,) = self.elements(x, index, axis)
         look = look._replace(check="wrapped", kind=SLICE)
         return self.picked("take_along_axis", index.shape, self.ref(i.results[0], index.shape), ref, [look])
 
+    @lowers(CALL, "put_along_axis")
     def np_put_along_axis(self, i, x, index, values, axis):
         ref, (look,) = self.elements(x, index, axis)
         look = look._replace(check="wrapped", kind=SLICE)
@@ -164,6 +172,7 @@ class Indexed:
         strides = tuple(step if d == axis else 0 for d in range(len(dims)))
         return dims, ref, [Lookup(index, strides, v.shape[axis], stride, dim=axis)]
 
+    @lowers(OP, "index_select")
     def op_index_select(self, i, x, index, *, dim):
         dims, ref, lookups = self.slices(x, index, dim)
         return self.picked("index_select", dims, self.ref(i.results[0], dims), ref, lookups)
@@ -172,17 +181,21 @@ class Indexed:
         dims, ref, lookups = self.slices(out, index, dim)
         if isinstance(src, Value) and src.shape not in (dims, ()):
             raise NoLowering("shapes")
-        return self.put_at(i.name[2:], dims, ref, lookups, src, how)
+        return self.put_at(i.what, dims, ref, lookups, src, how)
 
+    @lowers(OP, "index_select_backward")
     def op_index_select_backward(self, i, grad, index, *, shape, dim):
         return self.changed(None, i.results[0], "add", lambda out: self.into_slices(i, out, index, dim, grad, "add"))
 
+    @lowers(OP, "index_add")
     def op_index_add(self, i, x, index, source, *, dim, how="add"):
         return self.changed(x, i.results[0], how, lambda out: self.into_slices(i, out, index, dim, source, how))
 
+    @lowers(OP, "index_copy")
     def op_index_copy(self, i, x, index, source, *, dim):
         return self.op_index_add(i, x, index, source, dim=dim, how="put")
 
+    @lowers(OP, "index_fill")
     def op_index_fill(self, i, x, index, value, *, dim):
         out = i.results[0]
         dims, ref, (look,) = self.slices(out, index, dim)
@@ -196,9 +209,11 @@ class Indexed:
         strides = self.ref(index).strides or (0,)
         return r, [Lookup(index, strides, v.example.size, 1, "wrapped", FLAT)]
 
+    @lowers(OP, "take")
     def op_take(self, i, x, index):
         return self.picked("take", index.shape, self.ref(i.results[0], index.shape or (1,)), *self.by_number(x, index))
 
+    @lowers(OP, "put")
     def op_put(self, i, x, index, source, *, accumulate):
         out = i.results[0]
         if isinstance(source, Value) and source.shape not in (index.shape, ()):
@@ -250,6 +265,7 @@ class Indexed:
                                   dim))
         return dims, Ref(source.root, source.anchor, offset, strides, source.dtype), lookups
 
+    @lowers(["index"])
     def read_at(self, i, x, index):
         """``x[index]`` for an index with arrays."""
         dims, ref, lookups = self.bracketed(x, index)
@@ -272,12 +288,14 @@ class Indexed:
         self.kind(target)
         return self.put_at("index_put" if how == "put" else "index_add", dims, ref, lookups, value, how)
 
-    def combined_at(self, ufunc, target, index, value):
+    @lowers(["at"])
+    def combined_at(self, i, target, index, value):
         """``ufunc.at(target, index, value)``."""
-        if ufunc not in COMBINED or not isinstance(target, Value):
+        if i.what not in COMBINED or not isinstance(target, Value):
             raise NoLowering("arguments")
-        return self.write_at(target, index, value, COMBINED[ufunc])
+        return self.write_at(target, index, value, COMBINED[i.what])
 
+    @lowers(CALL, "take")
     def np_take(self, i, x, index, axis=None, **kwargs):
         if kwargs or axis is None or not isinstance(index, Value):
             raise NoLowering("arguments")

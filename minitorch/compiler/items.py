@@ -8,11 +8,38 @@ from ..core.arrays import owner, pointer
 from . import c_words
 from .program import Value
 
-__all__ = ["Call", "NoLowering", "Product", "as_blas", "into", "is_basic", "is_number", "weak"]
+__all__ = ["CALL", "Call", "KernelKnowsBetter", "NoLowering", "OP", "Product", "as_blas",
+           "handlers_of", "into", "is_basic", "is_number", "lowers", "weak"]
 
 
 class NoLowering(Exception):
     """Why an instruction stays a call."""
+
+
+class KernelKnowsBetter(NoLowering):
+    """An op's own kernel is quicker than the loops and products of its reference."""
+
+
+# ------------------------------------------------------------------ which method lowers which instructions
+OP, CALL = ("op", "full op"), ("call", "method")
+
+
+def lowers(kinds, names=None):
+    """A decorator: the method lowers instructions of these kinds and names, or all others of the kinds.
+
+    ``method(lowering, instruction, *args, **kwargs)`` returns items, or raises `NoLowering`.
+    """
+    def enter(method):
+        found = [(kind, name) for kind in kinds for name in (names.split() if names else [None])]
+        method.lowers = [*getattr(method, "lowers", ()), *found]
+        return method
+    return enter
+
+
+def handlers_of(cls):
+    """The methods of a class that lower instructions, by (kind, name); the name is None for all others."""
+    return {key: method for base in reversed(cls.__mro__) for method in vars(base).values()
+            for key in getattr(method, "lowers", ())}
 
 
 class Product:

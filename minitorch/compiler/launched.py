@@ -48,13 +48,12 @@ class OnDevice(Lowering):
 
     def lowered(self, i):
         items = self.functor(i) or super().lowered(i)
-        name = i.name.removeprefix("F.").removeprefix("full_")
         for item in items:
             if not isinstance(item, Kernel):
                 raise NoLowering("products are the device's own")
             if any(n.op in REFUSED for n in item.nodes) or any(e.kind not in EFFECTS for e in item.effects):
                 raise NoLowering("lookups and running sums are the device's own")
-        if i.op is not None and name in self.base.kernels and sum(
+        if i.op is not None and i.what in self.base.kernels and sum(
                 n.op in REDUCTIONS for item in items for n in item.nodes) > 1:
             raise NoLowering("its kernel holds rows in registers")
         return items

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .indexed import Indexed, Lookup
-from .items import NoLowering, is_number
+from .items import OP, NoLowering, is_number, lowers
 from .loops import Effect, Kernel, Ref
 from .program import Value
 
@@ -81,6 +81,7 @@ class Lookups(Indexed):
         loss = loss if weight is None else kernel.add("multiply", [loss, share], loss.dtype)
         return kernel.add("select", [self.counts(kernel, row), loss, kernel.const(0, loss.dtype)], loss.dtype)
 
+    @lowers(OP, "nll_loss")
     def op_nll_loss(self, i, x, target, weight=None, *, ignore_index=-100, reduction="mean"):
         axis, order = self.class_axis(x, target)
         kernel, r, out = Kernel(target.shape or (1,), "nll_loss"), self.ref(x), i.results[0]
@@ -94,6 +95,7 @@ class Lookups(Indexed):
         place = self.ref(out, kernel.dims) if reduction == "none" else None
         return [kernel, *self.class_reduction(kernel, "sum", loss, share, out, place, reduction)]
 
+    @lowers(OP, "cross_entropy")
     def op_cross_entropy(self, i, x, target, weight=None, *, ignore_index=-100, reduction="mean"):
         kernel, turned, row, at = self.by_class("cross_entropy", x, target, ignore_index)
         if kernel.dims[-1] == 1:
@@ -137,6 +139,7 @@ class Lookups(Indexed):
                                       kernel.add("divide", [g, n], real)], real)
         return self.weighed(kernel, row, share, g, weight), items
 
+    @lowers(OP, "nll_loss_backward")
     def op_nll_loss_backward(self, i, grad, target, weight=None, *, ignore_index=-100, reduction="mean", shape=()):
         out = i.results[0]
         kernel, turned, row, at = self.by_class("nll_loss_backward", out, target, ignore_index)
@@ -145,6 +148,7 @@ class Lookups(Indexed):
         kernel.store(turned(out), kernel.add("select", [at, kernel.add("negative", [g], out.dtype), zero], out.dtype))
         return [*items, kernel]
 
+    @lowers(OP, "cross_entropy_backward")
     def op_cross_entropy_backward(self, i, grad, x, target, weight=None, powers=None, totals=None, *,
                                   ignore_index=-100, reduction="mean"):
         out, real = i.results[0], i.results[0].dtype
@@ -164,6 +168,7 @@ class Lookups(Indexed):
         return [*items, kernel]
 
     # -- probabilities -------------------------------------------------------------------------------------------
+    @lowers(OP, "binary_cross_entropy")
     def op_binary_cross_entropy(self, i, x, target, weight=None, *, reduction="mean"):
         out, real, shape = i.results[0], x.dtype, x.shape
         if real.char not in "fd" or target.dtype != real or weight is not None and weight.dtype != real or 0 in shape:
@@ -188,10 +193,12 @@ class Lookups(Indexed):
         return (*index.shape, table.shape[1]), r.moved([0] * lead + [r.strides[1]]), [
             Lookup(index, (*self.ref(index).strides, 0), table.shape[0], r.strides[0], kind=1)]
 
+    @lowers(OP, "embedding")
     def op_embedding(self, i, index, table, *, padding_idx, scale_grad_by_freq):
         dims, ref, lookups = self.rows_of(index, table)
         return self.picked("embedding", dims, self.ref(i.results[0], dims), ref, lookups)
 
+    @lowers(OP, "embedding_backward")
     def op_embedding_backward(self, i, grad, index, *, rows, padding_idx, scale_grad_by_freq):
         if scale_grad_by_freq or grad.shape[:-1] != index.shape:
             raise NoLowering("options")

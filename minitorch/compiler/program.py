@@ -7,6 +7,7 @@ turns it into source.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from ..core.arrays import pointer
@@ -14,6 +15,10 @@ from ..core.registry import OPS
 from ..utils._pytree import tree_leaves, tree_map
 
 __all__ = ["Value", "Instruction", "Program"]
+
+SMALL = 256                # bytes up to which the result of a call on constants is kept in its place
+UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
+OF_BACKEND = ("op", "full op", "backend")
 
 
 class Value:
@@ -38,16 +43,28 @@ class Value:
         return f"<{self.kind} {self.name or hex(id(self))} {self.dtype} {list(self.shape)}>"
 
 
+# How the kinds of instructions are called in source; a method or an attribute has a name alone.
+SPELLED = {"op": "F.{}", "full op": "F.full_{}", "backend": "F.{}", "ufunc": "np.{}", "call": "np.{}",
+           **{method: "np.{}." + method for method in UFUNC_METHODS}}
+
+
 class Instruction:
-    """`kind` ("call", "method", "index", "write", "effect"), the name of what is called, its operands, its results.
+    """One call of an array function, one method or index of an array, a write in place or an effect.
+
+    `kind` says what `what` names: a definition in the registry ("op"; "full op" if it also returns what the backward
+    pass keeps), another function of the backend ("backend"), a ufunc ("ufunc"), one of its methods ("reduce",
+    "accumulate", "at", ...), another function of the array module ("call"), a "method" or an "attribute" of an array,
+    its brackets ("index", "write"), or something that happens outside arrays ("effect").
 
     `args` and `kwargs` hold Values, plain Python data and pytrees of them. `writes` are the values written in place.
     `pure` says that the same operands give the same result and nothing else happens. `phase` is the part of the run
     that it comes from, for the reader.
     """
 
-    def __init__(self, kind, name, args=(), kwargs=None, results=(), writes=(), pure=True, phase="forward"):
-        self.kind, self.name, self.args, self.kwargs = kind, name, args, kwargs or {}
+    def __init__(self, kind, what, args=(), kwargs=None, results=(), writes=(), pure=True,
+                 phase="forward"):
+        self.kind, self.what, self.args, self.kwargs = kind, what, args, kwargs or {}
+        self.name = SPELLED.get(kind, "{}").format(what)
         self.results, self.writes, self.pure, self.phase = list(results), list(writes), pure, phase
         self.template: Any = None                          # the nest of results, if it is not one array
         self.fixed = False                                 # whether what it computes is the same in every run
@@ -57,7 +74,16 @@ class Instruction:
     @property
     def op(self):
         """The definition of the op that it calls; None if it calls anything else."""
-        return OPS.get(self.name[2:]) if self.name.startswith("F.") else None
+        return OPS[self.what] if self.kind == "op" else None
+
+    @property
+    def key(self):
+        return self.kind, self.what
+
+    def is_view(self):
+        """True if its result is a look at another value's memory."""
+        return self.pure and not self.writes and len(self.results) == 1 and (
+            self.results[0].root is not self.results[0])
 
     def operands(self):
         """The values that it reads, without repetition, in order."""
@@ -107,7 +133,15 @@ class Program:
 
     def held(self):
         """`kept`, and the gradients that were given to an optimiser: tensors may hold them for longer than the run."""
-        return [*self.kept(), *(v for i in self.instructions if i.kind == "effect" for v in i.operands())]
+        return [*self.kept(), *(v for i in self.effects() for v in i.operands())]
+
+    def effects(self):
+        """What happens outside arrays: the steps of optimisers and schedules."""
+        return [i for i in self.instructions if i.kind == "effect"]
+
+    def stepped(self):
+        """(leaf, gradient) for all that is given to an optimiser."""
+        return [pair for i in self.effects() for pair in i.args[1]]
 
     def simplify(self):
         """Share what is computed twice, remove what nobody reads."""
@@ -124,7 +158,7 @@ class Program:
 
         Then the program does not rely on their sharing it, as parameters that lie in one array may cease to.
         """
-        written = {v.root for i in self.instructions for v in i.writes}
+        written = self.written()
         values = dict.fromkeys((*self.all_values(self.instructions), *self.kept()))
         origin = {v: v for v in values if v.kind in ("input", "captured") and v.root not in written}
         for i in self.instructions:
@@ -141,33 +175,38 @@ class Program:
         written to are never shared, nor are the program's own results with its backward pass: whoever has them may
         write to them first, as eagerly, where the backward pass computes such a value itself.
         """
-        written = {v.root for i in self.instructions for v in i.writes}
+        written = self.written()
+        held, returned = {v.root for v in self.held()}, {v.root for v in self.outputs}
+
+        def may_replace(found, i):
+            if i.phase == "backward" and any(v.root in returned for v in found):
+                return False
+            return not any(r.root in held for r in i.results)
+
         mapping: dict[Value, Value] = {}
-        epochs: dict[Value, int] = {}
+        writes: Counter = Counter()                        # so far, to each root
         effects, seen, left = 0, {}, []
-        kept, returned = {v.root for v in self.held()}, {v.root for v in self.outputs}
-        for instruction in self.instructions:
-            instruction.replace(mapping)
-            for v in instruction.writes:
-                epochs[v.root] = epochs.get(v.root, 0) + 1
-            effects += instruction.kind == "effect"
-            key = None
-            if instruction.pure and not instruction.writes and not any(r.root in written for r in instruction.results):
-                epoch = tuple(epochs.get(v.root, 0) for v in instruction.operands())
-                key = (instruction.kind, instruction.name, frozen(instruction.args), frozen(instruction.kwargs), epoch,
-                       effects)
-            found = seen.get(key) if key is not None else None
-            if found is not None and instruction.phase == "backward" and any(v.root in returned for v in found):
-                found = None
-            if found is not None and not any(r.root in kept for r in instruction.results):
-                mapping.update(zip(instruction.results, found))
+        for i in self.instructions:
+            i.replace(mapping)
+            writes.update(v.root for v in i.writes)
+            effects += i.kind == "effect"
+            if not i.pure or i.writes or any(r.root in written for r in i.results):
+                left.append(i)
                 continue
-            if key is not None:
-                seen[key] = instruction.results
-            left.append(instruction)
+            epoch = tuple(writes[v.root] for v in i.operands())
+            key = (*i.key, frozen(i.args), frozen(i.kwargs), epoch, effects)
+            if key in seen and may_replace(seen[key], i):
+                mapping.update(zip(i.results, seen[key]))
+            else:
+                seen[key] = i.results
+                left.append(i)
         for v in self.all_values(left):
             v.root = mapping.get(v.root, v.root)
         self.instructions = left
+
+    def written(self):
+        """The roots that are written to."""
+        return {v.root for i in self.instructions for v in i.writes}
 
     @staticmethod
     def all_values(instructions):
@@ -190,14 +229,10 @@ class Program:
 
     def fold_constants(self):
         """Small values that are the same in every run are computed now."""
-        written = {v.root for i in self.instructions for v in i.writes}
-        kept, left = {v.root for v in self.held()}, []
+        lasting = self.written() | {v.root for v in self.held()}
+        left = []
         for i in self.instructions:
-            same = i.pure and not i.writes and not i.name.startswith("F.") and i.name != "np.empty"
-            same = same and all(v.kind == "constant" for v in i.operands()) and not isinstance(i.template, tuple)
-            copied = i.name == "np.array" and not i.kwargs and len(i.args) == 1      # of a constant: no more memory
-            if same and all((copied or r.nbytes <= 256) and r.root not in written and r.root not in kept
-                            for r in i.results):
+            if is_constant(i) and not any(r.root in lasting for r in i.results):
                 for r in i.results:
                     r.kind, r.example = "constant", r.example.copy("K")
             else:
@@ -213,46 +248,69 @@ class Program:
             for v in i.operands():
                 seen.setdefault(look(v), v)
             i.replace(mapping)
-            is_view = i.pure and not i.writes and len(i.results) == 1 and i.results[0].root is not i.results[0]
-            v = i.results[0] if is_view else None
+            v = i.results[0] if i.is_view() else None
             found = seen.setdefault(look(v), v) if v is not None else None
             if found is v or found is None:
                 left.append(i)
             else:
                 mapping[v] = found
         self.instructions = left
-        self.outputs = [mapping.get(v, v) for v in self.outputs]
-        self.gradients = [(t, mapping.get(v, v)) for t, v in self.gradients]
+        self.rename(mapping)
 
     def remove_copies(self):
         """Where an array is copied when its memory is read for the last time, let the copy be the array itself."""
         last: dict[Value, int] = {}
         makers: dict[Value, Instruction] = {}
         for n, i in enumerate(self.instructions):
-            for v in (*i.operands(), *i.writes):
-                last[v.root] = n
+            last.update((v.root, n) for v in (*i.operands(), *i.writes))
             makers.update((r, i) for r in i.results)
-        kept, mapping = {v.root for v in self.held()}, {}
+        kept, mapping, left = {v.root for v in self.held()}, {}, []
         for n, i in enumerate(self.instructions):
             i.replace(mapping)
-            if i.name not in ("np.array", "copy") or len(i.args) != 1 or i.kwargs or not isinstance(i.args[0], Value):
-                continue
-            v = i.args[0]
-            maker = makers.get(v.root)
-            if maker is None or maker.kind not in ("call", "method") or maker.part != i.part:
-                continue
-            if v.root in kept or last[v.root] != n:
-                continue
-            if v.example.flags.c_contiguous and v.nbytes == v.root.nbytes:
+            v = i.args[0] if is_copy(i) else None
+            if v is None or v.root in kept or last[v.root] != n or not (
+                    is_whole(v) and makes_memory(makers.get(v.root), i.part)):
+                left.append(i)
+            else:
                 mapping[i.results[0]] = v
                 kept.add(v.root)
-                i.name = ""
-        self.instructions = [i for i in self.instructions if i.name]
-        self.outputs = [mapping.get(v, v) for v in self.outputs]
-        self.gradients = [(t, mapping.get(v, v)) for t, v in self.gradients]
+        self.instructions = left
+        self.rename(mapping)
         for v in {*self.all_values(self.instructions), *self.kept()}:
             while v.root in mapping:                       # a view of the copy is one of the original now
                 v.root = mapping[v.root].root
+
+    def rename(self, mapping):
+        """Give other values in place of some at the end."""
+        self.outputs = [mapping.get(v, v) for v in self.outputs]
+        self.gradients = [(t, mapping.get(v, v)) for t, v in self.gradients]
+
+
+# ------------------------------------------------------------------ questions about instructions and values
+def is_constant(i):
+    """True if an instruction makes the same in every run, and no more memory than a constant may take."""
+    if not i.pure or i.writes or i.kind in OF_BACKEND or i.key == ("call", "empty"):
+        return False
+    if isinstance(i.template, tuple) or any(v.kind != "constant" for v in i.operands()):
+        return False
+    copied = i.key == ("call", "array") and not i.kwargs and len(i.args) == 1
+    return copied or all(r.nbytes <= SMALL for r in i.results)         # a copy of a constant takes no more memory
+
+
+def is_copy(i):
+    """True for a plain copy of an array, of the same type and in the same order."""
+    return (i.key in (("call", "array"), ("method", "copy")) and len(i.args) == 1 and not i.kwargs
+            and isinstance(i.args[0], Value))
+
+
+def is_whole(v):
+    """True if a value is all of its memory, in the order of the indices."""
+    return v.example.flags.c_contiguous and v.nbytes == v.root.nbytes
+
+
+def makes_memory(maker, part):
+    """True if the maker of an array is known, called in this part of the program, and no look at another array."""
+    return maker is not None and maker.kind not in ("index", "attribute") and maker.part == part
 
 
 def look(v):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.arrays import is_half
 from . import c_words
-from .items import NoLowering, Product, as_blas
+from .items import CALL, OP, NoLowering, Product, as_blas, lowers
 from .loops import Effect, Kernel, Ref, restride
 from .program import Value
 
@@ -142,6 +142,7 @@ class Sums:
         columns = kernel.add("select", [here, columns, kernel.const(kernel.dims[-1], i64)], i64)
         return found, kernel.reduce("min", columns)
 
+    @lowers(OP, "extremum")
     def op_extremum(self, i, x, *, dim, keepdim, name):
         self.kind(*i.results)
         if not x.shape or 0 in x.shape or x.shape[dim] == 1:
@@ -151,6 +152,7 @@ class Sums:
             kernel.store(ref, node)
         return [kernel]
 
+    @lowers(CALL, "argmax")
     def np_argmax(self, i, x, axis=None, out=None, keepdims=False, name="argmax"):
         self.kind(x)
         if axis is None and x.example.flags.c_contiguous and x.shape and out is None and x.example.size > 1:
@@ -165,9 +167,11 @@ class Sums:
         kernel.store(ref, self.first_place(kernel, nodes, name[3:])[1])
         return [kernel]
 
+    @lowers(CALL, "argmin")
     def np_argmin(self, i, x, axis=None, out=None, keepdims=False):
         return self.np_argmax(i, x, axis, out, keepdims, "argmin")
 
+    @lowers(OP, "put_along_dim")
     def op_put_along_dim(self, i, x, index, *, shape, dim):
         """Zeros, and one element of each row."""
         self.kind(x, index)
@@ -219,6 +223,8 @@ class Sums:
     # -- products ------------------------------------------------------------------------------------------
     multiplies = staticmethod(as_blas)                     # what an operand may lie like
 
+    @lowers(["ufunc"], "matmul")
+    @lowers(OP, "gemm")
     def np_matmul(self, i, a, b, out=None):
         out = i.results[0] if out is None else out
         if not all(isinstance(v, Value) for v in (a, b, out)) or out.root is not out:
@@ -243,12 +249,11 @@ class Sums:
             raise NoLowering("the layout of an operand")
         return [Product(*strides, self.ref(out), shape, inner)]
 
+    @lowers(CALL, "dot")
     def np_dot(self, i, a, b, out=None):
         if isinstance(b, Value) and isinstance(a, Value) and (len(a.shape) > 2 or len(b.shape) > 2):
             raise NoLowering("dot of more dimensions")
         return self.np_matmul(i, a, b, out)
-
-    op_gemm = np_matmul
 
     def by_vector(self, a, b, out):
         """A product with a vector: sums of products along rows; with ones, just sums."""

@@ -35,11 +35,11 @@ from .traced import Traced, TracedScalar, Tracer, arrays_in, bare, is_named_tupl
 
 __all__ = ["Recorder", "Tracing", "has_hooks"]
 
-# NumPy's functions whose results have another shape for other values
-BY_VALUES = frozenset(f"np.{name}" for name in (
-    "nonzero", "flatnonzero", "argwhere", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
-    "compress", "extract", "bincount", "trim_zeros", "union1d", "intersect1d", "setdiff1d", "setxor1d",
-    "delete")) | {"nonzero", "compress"}
+# NumPy's functions and methods whose results have another shape for other values
+BY_VALUES = {("call", name) for name in (
+    "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values "
+    "compress extract bincount trim_zeros union1d intersect1d setdiff1d setxor1d delete").split()}
+BY_VALUES |= {("method", "nonzero"), ("method", "compress")}
 
 
 def replace(backend, other):
@@ -104,7 +104,7 @@ class Recorder:
         return tree_map(value_or_constant, x, is_leaf=is_named_tuple)
 
     # -- instructions --------------------------------------------------------------------------------------
-    def call(self, kind, name, function, args, kwargs, writes=(), pure=True):
+    def call(self, kind, what, function, args, kwargs, writes=(), pure=True):
         """Carry out a call on the real arrays; record it; return its results as traced arrays."""
         if not pure:
             self.streams.check(self)
@@ -119,7 +119,7 @@ class Recorder:
             self.give_up("another thread computes meanwhile")
         if self.broken is not None:
             return self.wrap(result, None)
-        instruction = Instruction(kind, name, self.lift(tuple(args)), self.lift(dict(kwargs)), phase=self.phase,
+        instruction = Instruction(kind, what, self.lift(tuple(args)), self.lift(dict(kwargs)), phase=self.phase,
                                   pure=pure, writes=[self.value_of(w) for w in writes])
         self.check(instruction)
         for v in instruction.writes:
@@ -197,14 +197,16 @@ class Recorder:
 
 
 def by_values(i):
-    """Whether the shape of what an instruction returns depends on the values that it reads."""
+    """True if the shape of what an instruction returns depends on the values that it reads."""
     if i.kind == "index":
         return any(v.dtype == bool for v in values_in(i.args[1]))
+    if i.key == ("op", "index"):
+        return i.op.by_values or any(v.dtype == bool for v in values_in(i.kwargs))
     if i.op is not None:
-        return i.op.by_values or i.name == "F.index" and any(v.dtype == bool for v in values_in(i.kwargs))
-    if i.name in ("np.repeat", "repeat"):
+        return i.op.by_values
+    if i.key in (("call", "repeat"), ("method", "repeat")):
         return any(isinstance(v, Value) for v in (*i.args[1:2], i.kwargs.get("repeats")))
-    return i.name in BY_VALUES or i.name == "np.where" and len(i.args) == 1
+    return i.key in BY_VALUES or i.key == ("call", "where") and len(i.args) == 1
 
 
 class Streams:

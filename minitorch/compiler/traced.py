@@ -134,17 +134,19 @@ class Traced(NDArrayOperatorsMixin):
 
     # operations
     def __array_ufunc__(self, ufunc, method, *inputs, out=(), **kwargs):
-        name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+        kind = "ufunc" if method == "__call__" else method
         writes = tuple(x for x in out if x is not None) + ((inputs[0],) if method == "at" else ())
         if out:
             kwargs["out"] = out if len(out) > 1 else out[0]
-        return self.recorder.call("call", name, getattr(ufunc, method), inputs, kwargs, writes)
+        call = getattr(ufunc, method)
+        return self.recorder.call(kind, ufunc.__name__, call, inputs, kwargs, writes)
 
     def __array_function__(self, function, types, args, kwargs):
         name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
         if not re.fullmatch(r"np(\.[A-Za-z_]\w*)+", name) or operator.attrgetter(name[3:])(np) is not function:
             self.recorder.give_up(f"{name} is no function of NumPy's")
-        return self.recorder.call("call", name, function, args, kwargs, out_of(kwargs))
+        what = name.removeprefix("np.")
+        return self.recorder.call("call", what, function, args, kwargs, out_of(kwargs))
 
     def __pow__(self, other):
         takes = self.dtype.kind in "fc"                    # NumPy takes no such way for bfloat16
@@ -201,28 +203,28 @@ def out_of(kwargs):
 class TracedModule:
     """The array module: its functions record themselves, its types and constants are what they are."""
 
-    def __init__(self, module, recorder, name="np"):
-        self._module, self._recorder, self._name = module, recorder, name
+    def __init__(self, module, recorder, path=""):
+        self._module, self._recorder, self._path = module, recorder, path
 
     ndarray = Traced
 
     def __getattr__(self, name):
         found = getattr(self._module, name)
-        if isinstance(getattr(np, name, None), np.ufunc) and self._name == "np":
+        if isinstance(getattr(np, name, None), np.ufunc) and not self._path:
             return TracedUfunc(found, name, self._recorder)
         if hasattr(found, "__path__") or (hasattr(found, "__name__") and found.__class__.__name__ == "module"):
-            return TracedModule(found, self._recorder, f"{self._name}.{name}")
+            return TracedModule(found, self._recorder, f"{self._path}{name}.")
         if isinstance(found, type) or not callable(found):
             return found
-        path, recorder = f"{self._name}.{name}", self._recorder
+        what, recorder = f"{self._path}{name}", self._recorder
         if name in ("shape", "ndim", "size", "result_type", "promote_types", "can_cast", "iinfo", "finfo",
                     "broadcast_shapes"):
             return lambda *args, **kwargs: found(*bare(args), **bare(kwargs))
         if name == "asarray":                              # of what is one already: itself
             return lambda x, *args, **kwargs: (
-                recorder.call("call", path, found, (x, *args), kwargs) if args or kwargs or not isinstance(x, Traced)
+                recorder.call("call", what, found, (x, *args), kwargs) if args or kwargs or not isinstance(x, Traced)
                 else x.as_array() if isinstance(x, TracedScalar) else x)
-        return lambda *args, **kwargs: recorder.call("call", path, found, args, kwargs, out_of(kwargs))
+        return lambda *args, **kwargs: recorder.call("call", what, found, args, kwargs, out_of(kwargs))
 
 
 class TracedUfunc:
@@ -236,19 +238,17 @@ class TracedUfunc:
         inputs, out = inputs[:self._nin], inputs[self._nin:]
         if out:
             kwargs["out"] = out[0] if len(out) == 1 else out
-        return self._recorder.call("call", f"np.{self._name}", self._ufunc, inputs, kwargs, out_of(kwargs))
+        return self._recorder.call("ufunc", self._name, self._ufunc, inputs, kwargs, out_of(kwargs))
 
     def __getattr__(self, name):
         found = getattr(self._ufunc, name)
         if not callable(found):
             return found
-        path = f"np.{self._name}.{name}"
-
         def call(*args, **kwargs):
             writes = (args[0],) if name == "at" else out_of(kwargs)
             if name == "reduce" and len(args) > 3 and args[3] is not None:
                 writes = (args[3],)
-            return self._recorder.call("call", path, found, args, kwargs, writes)
+            return self._recorder.call(name, self._name, found, args, kwargs, writes)
         return call
 
 
@@ -274,17 +274,21 @@ class Tracer(Backend):
 
     def opaque(self, name, function):
         """An op as one instruction."""
-        return lambda *args, **kwargs: self.recorder.call("call", f"F.{name}", function, args, kwargs)
+        plain = name.removeprefix("full_")
+        kind = "op" if plain == name else "full op"
+        return lambda *args, **kwargs: self.recorder.call(kind, plain, function, args, kwargs)
 
     def strided(self, array, shape, strides):
-        return self.recorder.call("call", "F.strided", self.base.strided, (array, shape, strides), {})
+        return self.recorder.call("backend", "strided", self.base.strided, (array, shape, strides), {})
 
     def of_memory(self, array, size, stride, offset):
         self.recorder.addressed.add(id(owner(bare(array))))
-        return self.recorder.call("call", "F.of_memory", self.base.of_memory, (array, size, stride, offset), {})
+        args = array, size, stride, offset
+        return self.recorder.call("backend", "of_memory", self.base.of_memory, args, {})
 
     def fill_random(self, array, sampler, generator, args):
-        self.recorder.call("call", "F.fill_random", self.base.fill_random, (array, sampler, generator, args), {},
+        args = array, sampler, generator, args
+        self.recorder.call("backend", "fill_random", self.base.fill_random, args, {},
                            writes=(array,), pure=False)
 
     def from_host(self, array):
@@ -292,7 +296,7 @@ class Tracer(Backend):
         if isinstance(array, Traced):
             return array
         made = self.base.from_host(array)
-        return self.recorder.call("call", "np.array", self.base.xp.array, (made,), {})
+        return self.recorder.call("call", "array", self.base.xp.array, (made,), {})
 
     def from_backend(self, array, source, non_blocking=False):
         self.recorder.give_up("it brings values from another device")
