@@ -10,8 +10,10 @@ a training run repeatable: results of C differ in the last bits, and do so from 
 
 from ..backends.native import called
 from ..backends.native.toolchain import Unavailable, reason
+from .items import OP
 from .loops import Kernel
 from .lower import is_called
+from .printed import in_c
 
 __all__ = ["Waiting", "become_c", "gains"]
 
@@ -20,17 +22,17 @@ MOVES = ("load", "const", "cast")
 
 
 def gains(made):
-    """Whether a native program does more in a loop than NumPy does in one call."""
+    """True if a native program does more in a loop than NumPy does in one call."""
     kernels = [i for segment in made.unit.segments if isinstance(segment, list) for i in segment
                if isinstance(i, Kernel)]
     return bool(made.stepping) or any(sum(n.op not in MOVES for n in k.nodes) > 1 for k in kernels)
 
 
 def has_native_kernels(plan):
-    """Whether a plan's programs call ops that have a native kernel for their arguments."""
+    """True if a plan's programs call ops that have a native kernel for their arguments."""
     called()                                               # which enters the kernels
-    return any(i.name.startswith("F.") and is_called(i)
-               for _, _, program, *_ in plan.parts for i in program.instructions)
+    return any(i.kind in OP and is_called(i)
+               for part in plan.programs.parts for i in part.program.instructions)
 
 
 def become_c(plan, notes, wanted=lambda made: True, asked=False):
@@ -39,7 +41,9 @@ def become_c(plan, notes, wanted=lambda made: True, asked=False):
     Where nobody has `asked` for C, a failure of any kind is a note, too: what runs goes on.
     """
     try:
-        notes += plan.make_native(wanted)
+        code = in_c(plan.programs, plan.code, wanted, plan.sized)
+        plan.use(code)
+        notes += code.notes
     except Unavailable as why:
         notes.append(f"NumPy, not C: {why}")
     except Exception as why:

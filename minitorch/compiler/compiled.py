@@ -14,17 +14,21 @@ from . import trace
 from .choice import Waiting, become_c
 from .graphed import Graph, why_not
 from .guards import circumstances, signature, watched_modules
-from .plan import Plan
+from .plan import Plan, planned
 from .sized import HANDFUL
 from .stance import current
 from .surroundings import Surroundings
 
 __all__ = ["Compiled"]
 
+EAGERLY = (None,)          # in place of plans: what is not a plan stands for a kind that needs Python
+KINDS = 256                # of arguments that a function keeps plans for
+PLANS = 8                  # for one kind of arguments, with different surroundings
+
 
 def is_looked_into(tensors):
-    """Whether somebody wants more of a call than its results (saved tensors, tangents, the functions of subclasses), or
-    no program at all (a `vmap` around, whose batch a program knows nothing of, a transform that may differentiate the
+    """True if somebody wants more of a call than its results (saved tensors, tangents, the functions of subclasses), or
+    no program at all (a `vmap` around, whose batch programs do not know, a transform that may differentiate the
     function more than once, and `compiler.set_stance`)."""
     return (saved.stack.pairs or current.eager or running.depth or open_levels and grad_mode.levels
             or open_batches and grad_mode.batches or dispatch.would_ask(tensors))
@@ -53,46 +57,56 @@ class Compiled:
         plan = self.quick
         if plan is not None and not kwargs and plan.takes(args) and not (
                 is_looked_into(args) or layers.stack) and plan.fits(args):
-            try:
-                return plan.run(args)
-            except Exception:
-                if not plan.repeatable:
-                    raise
-                return self.function(*args)
+            return self.run(plan, args, args, kwargs)
         tensors, others, key = signature(args, kwargs)
         if is_looked_into(tensors):
             return self.function(*args, **kwargs)          # a program saves nothing, and makes plain tensors
         key = key, circumstances()
-        plans = self.plans.get(key)
-        if plans is None:
-            plans = []
-            if len(self.plans) < 256:
-                self.plans[key] = plans
-            else:                                          # as its arguments do
-                return self.function(*args, **kwargs)
+        plans = self.plans_for(key)
         for plan in plans:
             if plan.__class__ is not Plan:                 # known to need Python
                 return self.function(*args, **kwargs)
             if plan.fits(tensors):
                 if plan.outdated:
                     return self.trace(args, kwargs, tensors, others, plans, plan)
-                self._last = plan
+                self.prefer(plan, plans)
                 if not kwargs and len(tensors) == len(args):
                     self.quick = plan.noted(args, key[1])
-                if plan is not plans[0]:                   # most calls are of the kind of the last one
-                    plans.remove(plan)
-                    plans.insert(0, plan)
-                try:
-                    return plan.run(tensors) if not layers.stack else self.layered(plan)(tensors)
-                except Exception:
-                    if not plan.repeatable:
-                        raise
-                    return self.function(*args, **kwargs)  # which knows how to explain the error
-        if len(plans) >= 8 or trace.active:                # its surroundings change all the time; or part of a trace
-            return self.function(*args, **kwargs)
-        if self.plans != {key: []} and not current.recompile(self.function):
+                return self.run(plan, tensors, args, kwargs)
+        if not self.may_trace(plans, key):
             return self.function(*args, **kwargs)
         return self.trace(args, kwargs, tensors, others, plans)
+
+    def plans_for(self, key):
+        """The plans for one kind of arguments; where there are too many kinds, new ones run eagerly."""
+        plans = self.plans.get(key)
+        if plans is None:
+            if len(self.plans) >= KINDS:
+                return EAGERLY
+            plans = self.plans[key] = []
+        return plans
+
+    def may_trace(self, plans, key):
+        """False within a trace, where what a function reads changes all the time, and where the stance forbids it."""
+        if len(plans) >= PLANS or trace.active:
+            return False
+        return self.plans == {key: []} or current.recompile(self.function)
+
+    def prefer(self, plan, plans):
+        """Look at this plan first from now on: most calls are of the kind of the last one."""
+        self._last = plan
+        if plan is not plans[0]:
+            plans.remove(plan)
+            plans.insert(0, plan)
+
+    def run(self, plan, tensors, args, kwargs):
+        """What a plan gives; the function itself explains an error, if it may run again."""
+        try:
+            return plan.run(tensors) if not layers.stack else self.layered(plan)(tensors)
+        except Exception:
+            if not plan.repeatable:
+                raise
+            return self.function(*args, **kwargs)
 
     def layered(self, plan):
         """A run of the program as one call, with the layers that are on the backends around it."""
@@ -104,34 +118,41 @@ class Compiled:
         if old is not None:
             old.outdated = False                           # it stays if anything goes wrong here
         in_c = self.backend == "c" or old is not None
-        plan, result = Plan.trace(self.function, args, kwargs, tensors, self.names, modules,
-                                  Surroundings(self.function, others), in_c,
-                                  sum(map(len, self.plans.values())) >= HANDFUL)
-        name = getattr(self.function, "__name__", "function")
-        if plan.reason is None:
-            if in_c and plan.base.xp is np:
-                become_c(plan, plan.program.notes, asked=self.backend == "c")
+        surroundings = Surroundings(self.function, others)
+        sized = sum(map(len, self.plans.values())) >= HANDFUL
+        plan, reason, result = planned(self.function, args, kwargs, tensors, self.names, modules, surroundings,
+                                       in_c, sized)
+        if plan is not None:
+            self.prepare(plan, in_c)
             plans[:] = [*[p for p in plans if p is not old], plan]
             self._last = plan
-            self.notes += plan.program.notes
-            if self.graphs:
-                self.make_graph(plan)
-            if not in_c and self.backend != "numpy" and plan.base.xp is np:
-                plan.function = Waiting(plan, self.notes)
-        elif old is not None:
-            self.notes.append(f"{name} stays NumPy's: {plan.reason}")
-        else:
-            plans.append(others)                           # kept, so that their ids stay their own
-            note = f"{name} runs eagerly: {plan.reason}"
-            self.notes.append(note)
-            if self.fullgraph:
-                raise RuntimeError(note)
+            return result
+        name = getattr(self.function, "__name__", "function")
+        if old is not None:
+            self.notes.append(f"{name} stays NumPy's: {reason}")
+            return result
+        plans.append(others)                               # kept, so that their ids stay their own
+        note = f"{name} runs eagerly: {reason}"
+        self.notes.append(note)
+        if self.fullgraph:
+            raise RuntimeError(note)
         return result
+
+    def prepare(self, plan, in_c):
+        """Give a new plan the code that it is to run, now or later, and note what was done."""
+        on_numpy = plan.base.xp is np
+        if in_c and on_numpy:
+            become_c(plan, plan.notes, asked=self.backend == "c")
+        self.notes += plan.notes
+        if self.graphs:
+            self.make_graph(plan)
+        if not in_c and self.backend != "numpy" and on_numpy:
+            plan.function = Waiting(plan, self.notes)
 
     def make_graph(self, plan):
         reason = why_not(plan)
         if reason is None:
-            plan.graph = Graph(plan)
+            plan.graph = plan.function = Graph(plan)
         else:
             self.notes.append(f"no captured graph: {reason}")
 
@@ -140,13 +161,13 @@ class Compiled:
         """The source of the program used last; RuntimeError if there is none."""
         if self._last is None:
             raise RuntimeError("no program yet: " + (self.notes[-1] if self.notes else "call the function first"))
-        return self._last.source
+        return self._last.code.source
 
     @property
     def c_source(self):
         """The C of the program used last; "" if it is made of NumPy calls alone. RuntimeError if there is none."""
         self.source                                        # noqa: B018  (which raises the error)
-        return self._last.c_source
+        return self._last.code.c_source
 
     def __get__(self, instance, owner=None):
         """As a method: bound like a function."""

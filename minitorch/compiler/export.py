@@ -27,8 +27,9 @@ from .loops import Kernel
 from .lower import Lowering
 from .module import CompiledModule
 from .native import Phases, Unit, arena, elide_copies, refs_of, remove_dead
-from .plan import Plan
+from .plan import programs_of
 from .program import Value
+from .recording import record
 from .surroundings import Surroundings
 
 __all__ = ["export_c"]
@@ -155,20 +156,21 @@ class File:
         if len(tensors) != len(args):
             raise ValueError("export_c(): the same tensor is given twice; give copies")
         modules = [*function.modules()] if isinstance(function, Module) else []
-        plan, result = Plan.trace(function, args, {}, tensors, parameter_names(function), modules,
-                                  Surroundings(function, others))
-        if plan.reason is not None:
-            raise RuntimeError(f"export_c() cannot trace the function: {plan.reason}")
-        self.results = [x for x in tree_leaves(result) if isinstance(x, Tensor)]
-        program, self.inputs = plan.program, plan.inputs
-        outside = {*plan.inputs, *plan.captured}
+        recording = record(function, args, {}, tensors, parameter_names(function),
+                           Surroundings(function, others))
+        if recording.reason is not None:
+            raise RuntimeError(f"export_c() cannot trace the function: {recording.reason}")
+        self.results = [x for x in tree_leaves(recording.result) if isinstance(x, Tensor)]
+        part = programs_of(recording, modules).parts[0]
+        program, self.inputs = part.program, part.inputs
+        outside = {*part.inputs, *part.captured}
         if any(v.root in outside for i in program.instructions for v in i.writes):
             raise ValueError("export_c(): the function writes to an argument, a parameter or a buffer, as batch_norm "
                              "does in training; call eval() first")
         if len(program.outputs) != len(self.results) or not self.results:
             raise ValueError("export_c(): the function returns something other than new tensors, each of them once; "
                              "return copies (clone) of arguments and of what is returned twice")
-        lowering = ForFile(program, plan.base, outside)
+        lowering = ForFile(program, recording.base, outside)
         items = lowering.items
         self.outputs = [self.output(lowering, v) for v in program.outputs]
         called = [(i.instruction.name, why) for i in items if isinstance(i, Call)

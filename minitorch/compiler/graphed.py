@@ -13,29 +13,31 @@ def why_not(plan):
     """Why a plan cannot be a graph; None if it can."""
     if not hasattr(plan.base, "machine"):
         return "only devices 'cuda' and 'sim' have graphs"
-    if plan.backward is not None:
+    if plan.wiring.backward is not None:
         return "its result is differentiated outside"
-    effects = [i for i in plan.program.instructions if i.kind == "effect"]
-    if any(not i.args[1] for i in effects):
+    if any(not i.args[1] for i in plan.programs.parts[0].program.effects()):
         return "a schedule steps inside"
     return None
 
 
 class Graph:
-    """The graph of one plan; ``run(arrays)`` returns what the plan's function does."""
+    """The function of a plan by way of a graph, if that was captured with these arrays of tensors from outside."""
 
     def __init__(self, plan):
-        self.plan, self.warm, self.arrays = plan, False, None
+        self.base, self.function = plan.base, plan.function
+        forward = plan.programs.parts[0]
+        self.count = len(forward.inputs)
+        self.stepped = [p for p, _ in forward.program.stepped()]
+        self.warm, self.arrays = False, None
 
-    def run(self, arrays):
-        """Run the plan's function: by the graph, if it was captured with these arrays of tensors from outside."""
-        n, xp = len(self.plan.inputs), self.plan.base.xp
+    def __call__(self, *arrays):
+        n, xp = self.count, self.base.xp
         outside = arrays[n:]
         if not self.warm or (self.arrays is not None and any(a is not b for a, b in zip(outside, self.arrays[n:]))):
             self.warm, self.arrays = True, None            # kernels are compiled, states made
-            return self.plan.function(*arrays)
+            return self.function(*arrays)
         if self.arrays is None:
-            self.capture([xp.array(a) for a in arrays[:n]] + outside)
+            self.capture([*[xp.array(a) for a in arrays[:n]], *outside])
         for mine, a in zip(self.arrays[:n], arrays):
             xp.copyto(mine, a)
         self.graph.run()
@@ -44,14 +46,13 @@ class Graph:
         return self.results
 
     def capture(self, arrays):
-        graph = Capture(self.plan.base)
+        graph = Capture(self.base)
         graph.begin()
         try:
-            self.results = self.plan.function(*arrays)
+            self.results = self.function(*arrays)
         except BaseException:
             graph.abandon()
             raise
         graph.end()
-        steps = [i for i in self.plan.program.instructions if i.kind == "effect"]
         self.graph, self.arrays = graph, arrays
-        self.left = [(p, p._grad) for i in steps for p, _ in i.args[1]]
+        self.left = [(p, p._grad) for p in self.stepped]

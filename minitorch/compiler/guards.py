@@ -1,7 +1,11 @@
-"""The guards of a program: the kinds of its arguments, and the modules whose mode changes what a function does."""
+"""The guards of a plan: what must be as it was in the trace, the kinds of arguments first.
+
+The others are objects with a method ``hold(tensors)``, where `tensors` are the arguments of a call.
+"""
 
 import enum
 import inspect
+from operator import attrgetter, is_
 
 import numpy as np
 
@@ -11,9 +15,12 @@ from ..core.arrays import owner, pointer
 from ..core.grad_mode import grad_mode
 from ..core.tensor import Size, Tensor
 from ..nn.modules.module import Module
+from .items import into
+from .trace import has_hooks
 
-__all__ = ["Sharing", "circumstances", "signature", "watched_modules"]
+__all__ = ["Arrays", "Leaves", "Memory", "Unhooked", "circumstances", "signature", "watched_modules"]
 
+array_of = attrgetter("array")
 BY_VALUE = (type(None), bool, int, str, bytes, complex, Size, dtypes.dtype, device.device, enum.Enum, type)
 
 
@@ -115,3 +122,88 @@ class Sharing:
         groups = self.groups
         return ([n if n in groups else -1 for n in self.first(arrays)] == self.expected
                 and self.places(arrays) == self.offsets)
+
+
+# ------------------------------------------------------------------ what comes from outside
+class Arrays:
+    """The tensors that a program uses from outside have arrays of the same kind, and need gradients or not."""
+
+    def __init__(self, tensors, values):
+        self.tensors = tensors
+        self.kinds = [(v.shape, v.dtype, v.example.strides) for v in values]
+        self.flags = [t.needs_grad for t in tensors]
+        self.seen = [v.example for v in values]            # the arrays that were last seen to be right
+
+    def hold(self, tensors):
+        if not all(map(is_, map(array_of, self.tensors), self.seen)):
+            for t, (shape, dtype, strides) in zip(self.tensors, self.kinds):
+                a = t.array
+                if a is None or a.shape != shape or a.dtype is not dtype or a.strides != strides:
+                    return False
+            self.seen = [t.array for t in self.tensors]    # these need no other look next time
+        for t, needs_grad in zip(self.tensors, self.flags):
+            if t.needs_grad is not needs_grad:
+                return False
+        return True
+
+
+class Leaves:
+    """Leaves that are given gradients have one already or none, and need one or not, as in the trace."""
+
+    def __init__(self, leaves):
+        self.leaves = leaves                               # (leaf, whether it has no gradient, whether it needs one)
+
+    def hold(self, tensors):
+        for t, none, needs_grad in self.leaves:
+            if (t._grad is None) is not none or t.needs_grad is not needs_grad:
+                return False
+        return True
+
+
+class Unhooked:
+    """Nothing is to be called when a gradient arrives at these tensors."""
+
+    def __init__(self, tensors):
+        self.tensors = tensors
+
+    def hold(self, tensors):
+        for t in self.tensors:
+            if t.hooks is not None and has_hooks(t):
+                return False
+        return True
+
+
+class Memory:
+    """What is written to shares memory as in the trace, and lies where it matters as it did.
+
+    `outside` are the tensors that follow the arguments, `values` those of both. `written`: numbers of values that are
+    written to; `addressed`: ids of memory whose place was asked for.
+    """
+
+    def __init__(self, outside, values, written, addressed):
+        self.outside, self.written = outside, written
+        roots = {values[n].root for n in written}
+        self.sharing = Sharing([v.example for v in values], [
+            n for n, v in enumerate(values) if v.root in roots]) if roots else None
+        self.placed = [(n, into(v.example), owner(v.example).nbytes)
+                       for n, v in enumerate(values) if id(owner(v.example)) in addressed]
+
+    def hold(self, tensors):
+        tensors = [*tensors, *self.outside]
+        for n, offset, nbytes in self.placed:
+            a = tensors[n].array
+            if owner(a).nbytes != nbytes or into(a) != offset:
+                return False
+        if self.sharing is None:
+            return True
+        if not all(may_be_written(tensors[n]) for n in self.written):
+            return False
+        return self.sharing.same([t.array for t in tensors])
+
+
+def may_be_written(t):
+    """False where eager runs raise errors, or change the graph of the tensor's base."""
+    base = getattr(t, "_base", None)
+    if base is not None and base.needs_grad and grad_mode.enabled:
+        return False
+    return grad_mode.inference or not (isinstance(t, Tensor) and t.is_inference())

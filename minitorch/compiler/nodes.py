@@ -7,7 +7,7 @@ from ..core.graph import MultiOutputNode, Node, OutputNode
 from ..core.tensor import wrap
 from ..explain.graphs import raise_freed
 
-__all__ = ["CompiledNode", "Description", "FreedNode"]
+__all__ = ["CompiledNode", "Description", "FreedNode", "attach"]
 
 ONCE = ("a compiled function can be differentiated once: for {} call the function that was compiled, or one compiled "
         "with all of its derivatives inside")
@@ -34,26 +34,49 @@ class CompiledNode(MultiOutputNode):
 
     def run(self, g):
         """The gradients of the inputs, as arrays, of those of the outputs."""
-        backward = self.plan.backward
-        zeros = self.plan.base.xp.zeros
-        seeds = [zeros(v.shape, v.dtype) if x is None else x if x.strides == v.example.strides
-                 else self.plan.base.xp.array(x, order="C") for x, v in zip(g, backward.seeds)]
-        results = backward.function(*seeds, *self.saved)
-        return tuple(None if k is None or p is None else results[k] for k, p in zip(backward.which, self.parents))
+        wiring, xp = self.plan.wiring.backward, self.plan.base.xp
+        seeds = [laid_out(x, layout, xp) for x, layout in zip(g, wiring.seeds)]
+        results = self.plan.code.backward(*seeds, *self.saved)
+        return tuple(None if k is None or p is None else results[k]
+                     for k, p in zip(wiring.which, self.parents))
 
     def pull_tensors(self, g):
         """The same as tensors, for a pass that is recorded, or one over batches of gradients."""
-        if any([x is not None and x.tangents and grad_mode.levels for x in g]):
+        given = [x for x in g if x is not None]
+        if any([x.tangents and grad_mode.levels for x in given]):
             raise RuntimeError(ONCE.format("forward mode through its backward pass"))
-        F = max([x.backend for x in g if x is not None], key=lambda backend: backend.depth)
-        found = [None if r is None else wrap(F.asarray(r), F)
-                 for r in element_by_element(F, self.run, [x if x is None else x.array for x in g])]
+        F = max([x.backend for x in given], key=lambda backend: backend.depth)
+        arrays = element_by_element(F, self.run, [x if x is None else x.array for x in g])
+        found = [None if r is None else wrap(F.asarray(r), F) for r in arrays]
         if grad_mode.enabled:
-            parents = tuple([(x.node or x) for x in g if x is not None and x.needs_grad]) + self.parents
-            for t in found:
-                if t is not None:
-                    PulledNode(parents, t)
+            self.refuse_another(given, found)
         return tuple(found)
+
+    def refuse_another(self, given, found):
+        """Put nodes behind the gradients found of a recorded pass."""
+        parents = tuple([(x.node or x) for x in given if x.needs_grad]) + self.parents
+        for t in found:
+            if t is not None:
+                PulledNode(parents, t)
+
+
+def laid_out(x, layout, xp):
+    """A gradient as the backward program expects it: in its layout, zeros if there is none."""
+    if x is None:
+        return xp.zeros(layout.shape, layout.dtype)
+    return x if x.strides == layout.strides else xp.array(x, order="C")
+
+
+def attach(plan, leaves, tensors, saved):
+    """Put a node behind the new results that need gradients; `saved` is what the backward program reads."""
+    wiring, node = plan.wiring.backward, CompiledNode()
+    node.op, node.plan, node.saved, node.hooks = Description, plan, tuple(saved), None
+    node.parents = tuple((t.node or t) if t.needs_grad else None
+                         for t in [tensors[x] if isinstance(x, int) else x for x in wiring.wanted])
+    node.shape = tuple(leaves[i].array.shape for i in wiring.live)
+    node.backend, node.time = plan.base, graph.version_counter
+    for k, i in enumerate(wiring.live):
+        leaves[i].node, leaves[i].needs_grad = OutputNode(node, k), True
 
 
 class PulledNode(Node):

@@ -19,7 +19,7 @@ from ..core.storage import TensorLayout
 from ..core.tensor import Size, Tensor
 from ..utils._pytree import tree_flatten
 
-__all__ = ["Results"]
+__all__ = ["Results", "bump", "holder_of"]
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, Size, np.dtype, np.generic, dtypes.dtype, device, enum.Enum,
          type, type(Ellipsis), TensorLayout)
@@ -32,28 +32,30 @@ class Results:
     links: Any = ()                                        # (which new one is a view, where its base is)
     versions: Any = ()                                     # (which new one, how often the program writes to it)
 
-    def __init__(self, result, recorder, tensors, outside, holder):
+    def __init__(self, result, recorder, tensors, grads):
+        """`grads`: of all tensors from outside, id -> (it, its gradient before the run)."""
         self.leaves, self.spec = tree_flatten(result)
         self.new, places = [], {}                          # the new tensors; where each tensor comes from
         for n, x in enumerate(self.leaves):
             if isinstance(x, Tensor):
                 if id(x) not in places:
-                    places[id(x)] = self.place(x, recorder, tensors, outside, holder)
+                    places[id(x)] = self.place(x, recorder, tensors, grads)
                 self.leaves[n] = places[id(x)]
             elif not isinstance(x, PLAIN):
                 recorder.give_up(f"it returns a {type(x).__name__}")
+        self.count = len(self.new)
         self.single = len(self.leaves) == 1 and self.spec.is_leaf() and isinstance(self.leaves[0], New)
         self.all_new = all(isinstance(x, New) for x in self.leaves if isinstance(x, Place))
         self.inference = [n for n, t in enumerate(self.new) if t.is_inference()]
-        self.links = self.find_links(recorder, tensors, outside)
+        self.links = self.find_links(recorder, tensors, grads)
 
-    def place(self, t, recorder, tensors, outside, holder):
+    def place(self, t, recorder, tensors, grads):
         """Where the program finds a tensor."""
         for i, x in enumerate(tensors):
             if x is t:
                 return Argument(i)
-        if id(t) in outside:
-            return Outside(holder(t))
+        if id(t) in grads:
+            return Outside(holder_of(t, grads))
         self.check(t, recorder)
         self.new.append(t)
         return New(len(self.new) - 1)
@@ -71,26 +73,30 @@ class Results:
         elif recorder.value_of(t.array).root.kind == "constant":
             recorder.give_up("it returns memory that Python brought along")
 
-    def find_links(self, recorder, tensors, outside):
+    def find_links(self, recorder, tensors, grads):
         """For the new tensors that are views: where the tensor is that they are views of."""
         links, hidden = [], {}
         for n, t in enumerate(self.new):
-            base = t._base
-            if base is None:
+            if t._base is None:
                 continue
-            at = next((i for i, x in enumerate(tensors) if x is base or x._base is base), None)
-            if at is not None:
-                links.append((n, Argument(at)))
-            elif id(base) in outside:
-                links.append((n, Outside(base)))
-            elif any(x is base for x in self.new):
-                links.append((n, New(next(k for k, x in enumerate(self.new) if x is base))))
+            place = self.place_of_base(t._base, tensors, grads)
+            if place is not None:
+                links.append((n, place))
             else:
-                hidden.setdefault(id(base), []).append(t)
+                hidden.setdefault(id(t._base), []).append(t)
         for views in hidden.values():                      # of memory that nobody else has: each is on its own
             if any(t.needs_grad for t in views) and overlap([t.array.array for t in views]):
                 recorder.give_up("it returns views of the same elements")
         return links
+
+    def place_of_base(self, base, tensors, grads):
+        """Where a program finds a tensor that others are views of, or another view of it; None if nowhere."""
+        for i, x in enumerate(tensors):
+            if x is base or x._base is base:
+                return Argument(i)
+        if id(base) in grads:
+            return Outside(base)
+        return next((New(k) for k, x in enumerate(self.new) if x is base), None)
 
     def note_versions(self, recorder):
         """Note how often the program writes to its results; after the trace."""
@@ -151,6 +157,22 @@ class Outside(Place):
         return self.at if isinstance(self.at, Tensor) else self.at.leaf._grad
 
 
+class Grad:
+    """The gradient of a leaf, whatever tensor it is by then."""
+
+    def __init__(self, leaf):
+        self.leaf = leaf
+
+    hooks = None
+    array = property(lambda self: None if self.leaf._grad is None else self.leaf._grad.array)
+    needs_grad = property(lambda self: self.leaf._grad is not None and self.leaf._grad.needs_grad)
+
+
+def holder_of(tensor, grads):
+    """Where later runs find the array of a tensor from outside: itself, or `Grad` of a leaf for a gradient."""
+    return next((Grad(t) for t, grad in grads.values() if grad is tensor), tensor)
+
+
 def link(view, root):
     """Note that one tensor is a view of another: `core.tensor.mark_view`, for arrays that may be the same."""
     view._base = root
@@ -169,7 +191,7 @@ def bump(writes, name):
 
 
 def overlap(arrays):
-    """Whether some of these arrays share elements."""
+    """True if some of these arrays share elements."""
     for n, a in enumerate(arrays):
         for b in arrays[:n]:
             try:

@@ -30,7 +30,7 @@ OF_ALL = frozenset(vars(Module()))                         # what every module h
 
 
 class Surroundings:
-    """The places that a function reads, and what was there. ``same()`` says whether it still is."""
+    """The places that a function reads, and what was there. ``hold()`` says whether it still is."""
 
     def __init__(self, function, arguments):
         self.slots, self.in_modules, self.cells = Slots(), Slots(), []
@@ -45,8 +45,8 @@ class Surroundings:
         self.changes = changes()
         self.none = not (self.slots.keys or self.slots.sized or self.cells or self.in_modules.keys)
 
-    def same(self):
-        """Whether everything is as it was."""
+    def hold(self, tensors=()):
+        """True if everything is as it was: a guard of a plan."""
         if self.none:
             return True
         if not self.slots.same():
@@ -66,7 +66,7 @@ class Surroundings:
             found = slots.changed()
             if found is not None:
                 return f"it changes {found!r}, which is no tensor's value"
-        return "" if self.same() else "it changes a variable from outside"
+        return "" if self.hold() else "it changes a variable from outside"
 
     # -- finding -------------------------------------------------------------------------------------------
     def look(self, x):
@@ -192,12 +192,12 @@ def changes():
 
 
 def is_foreign(module_name):
-    """Whether something of this module is the user's, or at least not Python's or ours."""
+    """True if something of this module is the user's, or at least not Python's or ours."""
     return (module_name or "").split(".")[0] not in OURS
 
 
 def is_strange(x):
-    """Whether an argument cannot be watched: a set, an iterator, an object that keeps its state elsewhere."""
+    """True if an argument cannot be watched: a set, an iterator, an object that keeps its state elsewhere."""
     return not (hasattr(x, "__dict__") or isinstance(x, (np.ndarray, types.BuiltinFunctionType, types.MethodType))
                 or type(x).__module__.split(".")[0] in ("minitorch", "numpy"))
 

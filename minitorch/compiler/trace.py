@@ -106,13 +106,9 @@ class Recorder:
     # -- instructions --------------------------------------------------------------------------------------
     def call(self, kind, what, function, args, kwargs, writes=(), pure=True):
         """Carry out a call on the real arrays; record it; return its results as traced arrays."""
-        if not pure:
-            self.streams.check(self)
-        result = function(*bare(args), **bare(kwargs))
+        result = self.carry_out(function, args, kwargs, pure)
         if self.closed:
             return result
-        if not pure:
-            self.streams.note()
         if result is None and not writes:                  # np.copyto, np.put_along_axis: what else could it have done
             writes = args[:1]
         if threading.get_ident() != self.thread:
@@ -122,8 +118,6 @@ class Recorder:
         instruction = Instruction(kind, what, self.lift(tuple(args)), self.lift(dict(kwargs)), phase=self.phase,
                                   pure=pure, writes=[self.value_of(w) for w in writes])
         self.check(instruction)
-        for v in instruction.writes:
-            self.noticed[v.root] = self.noticed.get(v.root, False) or counted(v.example) is owner(v.example)
         same = [x for x in arrays_in((args, kwargs)) if bare(x) is result]
         if same:                                           # a write, or a call that returned what it was given
             if writes:
@@ -134,6 +128,15 @@ class Recorder:
             self.program.instructions.append(instruction)
         return wrapped
 
+    def carry_out(self, function, args, kwargs, pure):
+        """Do a call on the real arrays. A stream of random numbers moves in those that are not pure alone."""
+        if not pure:
+            self.streams.check(self)
+        result = function(*bare(args), **bare(kwargs))
+        if not pure and not self.closed:
+            self.streams.note()
+        return result
+
     def check(self, i):
         """Give up for what a program cannot say; note whether a result can differ between runs."""
         if any(v.root.kind == "constant" for v in i.writes):
@@ -142,6 +145,7 @@ class Recorder:
         fixed = i.pure and all(v.root.fixed for v in operands)
         for v in i.writes:
             v.root.fixed = v.root.fixed and fixed
+            self.noticed[v.root] = self.noticed.get(v.root, False) or counted(v.example) is owner(v.example)
         i.fixed = fixed
         if not fixed and by_values(i):
             self.give_up(f"the shape of a result depends on values ({i.name})")
@@ -149,28 +153,37 @@ class Recorder:
     def wrap(self, result, instruction):
         """Arrays of a result as traced ones; with an instruction they become its results."""
         if isinstance(result, (self.ndarray, np.generic)):
-            scalar = isinstance(result, np.generic)
-            traced = TracedScalar(np.asarray(result), self) if scalar else Traced(result, self)
-            if instruction is not None:                    # methods of a number, such as `astype`, return another
-                traced.value = self.known(traced.array, "made")
-                traced.value.scalar = scalar or not result.shape and any(v.scalar for v in instruction.operands())
-                if traced.value.root is traced.value:
-                    traced.value.fixed = instruction.fixed
-                instruction.results.append(traced.value)
-                instruction.template = traced.value
-            return traced
+            return self.wrap_array(result, instruction)
         if isinstance(result, (tuple, list)):
-            made, templates = [], []
-            for r in result:
-                made.append(self.wrap(r, instruction))
-                templates.append(made[-1].value if isinstance(made[-1], Traced) else
-                                 instruction and instruction.template if isinstance(r, (tuple, list)) else r)
-            if instruction is not None:
-                instruction.template = tuple(templates)
-            return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+            return self.wrap_nest(result, instruction)
         if instruction is not None and not isinstance(result, (type(None), bool, int, float, str, np.dtype)):
             self.give_up(f"{instruction.name} returns a {type(result).__name__}")
         return result
+
+    def wrap_array(self, result, instruction):
+        scalar = isinstance(result, np.generic)
+        traced = TracedScalar(np.asarray(result), self) if scalar else Traced(result, self)
+        if instruction is not None:                        # methods of a number, such as `astype`, return another
+            v = traced.value = self.known(traced.array, "made")
+            v.scalar = scalar or not result.shape and any(v.scalar for v in instruction.operands())
+            if v.root is v:
+                v.fixed = instruction.fixed
+            instruction.results.append(v)
+            instruction.template = v
+        return traced
+
+    def wrap_nest(self, result, instruction):
+        made, templates = [], []
+        for r in result:
+            made.append(self.wrap(r, instruction))
+            if isinstance(made[-1], Traced):
+                templates.append(made[-1].value)
+            else:                                          # a nest within has just put its own template there
+                nested = isinstance(r, (tuple, list)) and instruction is not None
+                templates.append(instruction.template if nested else r)
+        if instruction is not None:
+            instruction.template = tuple(templates)
+        return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
 
     def write(self, name, target, function, args):
         """Record a write in place to `target`."""
@@ -283,16 +296,22 @@ class Tracing(NodeHook):
     def check_writes(self):
         """Give up if memory was written to that the recorder does not know."""
         recorder = self.recorder
-        traced = {id(x) for x in recorder.owners.values()}
-        shared = {id(graph.versions[x]) for x in traced if x in graph.versions}
-        if any(v.time > self.time and x not in traced and id(v) not in shared for x, v in graph.versions.items()):
+        if self.is_written_past():
             recorder.give_up("it writes to a tensor on another device, or past the trace")
-        written = {v.root for i in recorder.program.instructions for v in i.writes}
+        written = recorder.program.written()
         for key, memory in recorder.owners.items():        # ``x.transpose_()`` counts, but writes no element
             root = recorder.roots[key][1] if key in recorder.roots else None
-            counted = graph.version(memory) > recorder.writes[key]
-            if counted and root is not None and root.kind != "made" and root not in written:
+            if root is None or root.kind == "made" or root in written:
+                continue
+            if graph.version(memory) > recorder.writes[key]:
                 recorder.give_up("a view of memory from outside is given another shape in place")
+
+    def is_written_past(self):
+        """True if other memory than that of traced arrays was written to since the trace began."""
+        traced = {id(x) for x in self.recorder.owners.values()}
+        shared = {id(graph.versions[x]) for x in traced if x in graph.versions}
+        return any(v.time > self.time and x not in traced and id(v) not in shared
+                   for x, v in graph.versions.items())
 
     def start(self, tensors, held=()):
         """Put the tracer in the place of the backend; those in `held` get back the arrays they had."""

@@ -36,7 +36,7 @@ class Fusion(Picture):
     def __init__(self, compiled):
         compiled = getattr(compiled, "compiled", compiled)
         compiled.source                                    # noqa: B018  (raises the error if there is no program)
-        found = compiled._last.pieces
+        found = compiled._last.code.pieces
         if not found:
             reasons = [f"; {note}" for note in compiled.notes if note.startswith("NumPy, not C")]
             raise ValueError("fusion() shows loops, and this program is made of NumPy calls: compile(..., "
