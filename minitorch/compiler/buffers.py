@@ -1,16 +1,17 @@
-"""Which memory the arrays of a program use: arrays that are not alive at the same time share a buffer.
+"""Which memory the arrays of a program use: arrays that are not alive at the same time share a
+buffer.
 
-A large array made afresh in every run costs page faults or cache misses; with ``out=`` a result goes to a buffer that
-was allocated once. A result may also take the place of an operand that is read for the last time, if the function
-works element by element. What leaves the program (results, gradients) and views are never planned: they are new in
-every run, as in an eager one.
-"""
+A large array made afresh in every run costs page faults or cache misses; with ``out=`` a result
+goes to a buffer that was allocated once. A result may also take the place of an operand that is
+read for the last time, if the function works element by element. What leaves the program (results,
+gradients) and views are never planned: they are new in every run, as in an eager one. """
 
 import numpy as np
 
 __all__ = ["SMALL", "plan", "last_uses", "is_elementwise"]
 
-SMALL = 1 << 12            # bytes; below this NumPy's own cache of small arrays is as fast as an argument `out`
+# bytes; below this NumPy's own cache of small arrays is as fast as an argument `out`
+SMALL = 1 << 12
 
 
 def is_elementwise(instruction):
@@ -41,15 +42,15 @@ def last_uses(program):
 def plan(program, skip=(), ends_of_loops=None):
     """For each planned value the number of its buffer, and the sizes of the buffers in bytes.
 
-    `skip`: values that have a place already. `ends_of_loops`: for instructions that will run in a loop over blocks the
-    number of the loop's last one, until which everything that the loop reads must stay.
-    """
+    `skip`: values that have a place already. `ends_of_loops`: for instructions that will run in a
+    loop over blocks the number of the loop's last one, until which everything that the loop reads
+    must stay. """
     loop = ends_of_loops or {}
     last = {root: loop.get(n, n) for root, n in last_uses(program).items()}
     free: list = []
     sizes: list = []
     places: dict = {}
-    ends: dict = {}                                        # number of an instruction -> buffers that are free after it
+    ends: dict = {}  # number of an instruction -> buffers that are free after it
     for n, i in enumerate(program.instructions):
         for v in i.results:
             if v in skip or v.root is not v or not takes_out(i) or v.scalar or v.nbytes < SMALL:
@@ -75,7 +76,8 @@ def in_place_of(instruction, result, last, n, places):
     operands = instruction.operands()
     for v in operands:
         alone = sum(o.root is v.root for o in operands) == 1
-        if v in places and last[v.root] == n and alone and v.shape == result.shape and v.nbytes == result.nbytes:
+        dies = v in places and last[v.root] == n and alone
+        if dies and v.shape == result.shape and v.nbytes == result.nbytes:
             return places[v]
     return None
 

@@ -1,12 +1,12 @@
 """Which programs become C when nobody says: the rule of ``backend="auto"``.
 
-A program is NumPy's at first. Building C takes 0.1 to 3 s, which a program that runs a few times never earns back, and
-one that has run `RUNS` times probably does: training loops run thousands of times. It is then lowered, and is C from
-there on if it gains by that: if a loop does the work of two or more array calls, each a pass over memory, or if an
-optimiser's step is one. A program of ops that have a native kernel (convolution, pooling, recurrent layers) is traced
-again first: those kernels keep other values for the backward pass than NumPy's. Counting runs instead of seconds keeps
-a training run repeatable: results of C differ in the last bits, and do so from the same run on.
-"""
+A program is NumPy's at first. Building C takes 0.1 to 3 s, which a program that runs a few times
+never earns back, and one that has run `RUNS` times probably does: training loops run thousands of
+times. It is then lowered, and is C from there on if it gains by that: if a loop does the work of
+two or more array calls, each a pass over memory, or if an optimiser's step is one. A program of ops
+that have a native kernel (convolution, pooling, recurrent layers) is traced again first: those
+kernels keep other values for the backward pass than NumPy's. Counting runs instead of seconds keeps
+a training run repeatable: results of C differ in the last bits, and do so from the same run on. """
 
 from ..backends.native import called
 from ..backends.native.toolchain import Unavailable, reason
@@ -53,7 +53,8 @@ def become_c(plan, notes, wanted=lambda made: True, asked=False):
 
 
 class Waiting:
-    """The function of a plan's program until it has run `RUNS` times; `notes` are told what came of it."""
+    """The function of a plan's program until it has run `RUNS` times; `notes` are told what came of
+    it."""
 
     def __init__(self, plan, notes):
         self.plan, self.notes, self.function, self.left = plan, notes, plan.function, RUNS
@@ -64,7 +65,8 @@ class Waiting:
             plan = self.plan
             plan.function = self.function
             if reason() is None and has_native_kernels(plan):
-                plan.outdated, plan.circumstances = True, None       # a call looks for its plan, and traces again
+                # a call looks for its plan, and traces again
+                plan.outdated, plan.circumstances = True, None
             else:
                 become_c(plan, self.notes, gains)
             return plan.function(*arrays)

@@ -1,4 +1,5 @@
-"""`Compiled`: a function and the programs that were made of it, chosen by the kinds of its arguments."""
+"""`Compiled`: a function and the programs that were made of it, chosen by the kinds of its
+arguments."""
 
 import functools
 import inspect
@@ -21,15 +22,16 @@ from .surroundings import Surroundings
 
 __all__ = ["Compiled"]
 
-EAGERLY = (None,)          # in place of plans: what is not a plan stands for a kind that needs Python
+EAGERLY = (None,)  # in place of plans: what is not a plan stands for a kind that needs Python
 KINDS = 256                # of arguments that a function keeps plans for
 PLANS = 8                  # for one kind of arguments, with different surroundings
 
 
 def is_looked_into(tensors):
-    """True if somebody wants more of a call than its results (saved tensors, tangents, the functions of subclasses), or
-    no program at all (a `vmap` around, whose batch programs do not know, a transform that may differentiate the
-    function more than once, and `compiler.set_stance`)."""
+    """True if somebody wants more of a call than its results (saved tensors, tangents, the
+    functions of subclasses), or no program at all (a `vmap` around, whose batch programs do not
+    know, a transform that may differentiate the function more than once, and
+    `compiler.set_stance`)."""
     return (saved.stack.pairs or current.eager or running.depth or open_levels and grad_mode.levels
             or open_batches and grad_mode.batches or dispatch.would_ask(tensors))
 
@@ -37,10 +39,11 @@ def is_looked_into(tensors):
 class Compiled:
     """A function and the programs made of it, one for each kind of arguments.
 
-    ``source`` is that of the program used last, ``notes`` say what was done or why a function runs eagerly.
-    """
+    ``source`` is that of the program used last, ``notes`` say what was done or why a function runs
+    eagerly. """
 
-    living: weakref.WeakSet = weakref.WeakSet()            # all of them: `compiler.reset` forgets their programs
+    # all of them: `compiler.reset` forgets their programs
+    living: weakref.WeakSet = weakref.WeakSet()
 
     def __init__(self, function, fullgraph=False, modules=None, graphs=False, backend="auto"):
         functools.update_wrapper(self, function)
@@ -60,7 +63,8 @@ class Compiled:
             return self.run(plan, args, args, kwargs)
         tensors, others, key = signature(args, kwargs)
         if is_looked_into(tensors):
-            return self.function(*args, **kwargs)          # a program saves nothing, and makes plain tensors
+            # a program saves nothing, and makes plain tensors
+            return self.function(*args, **kwargs)
         key = key, circumstances()
         plans = self.plans_for(key)
         for plan in plans:
@@ -78,7 +82,8 @@ class Compiled:
         return self.trace(args, kwargs, tensors, others, plans)
 
     def plans_for(self, key):
-        """The plans for one kind of arguments; where there are too many kinds, new ones run eagerly."""
+        """The plans for one kind of arguments; where there are too many kinds, new ones run
+        eagerly."""
         plans = self.plans.get(key)
         if plans is None:
             if len(self.plans) >= KINDS:
@@ -87,7 +92,8 @@ class Compiled:
         return plans
 
     def may_trace(self, plans, key):
-        """False within a trace, where what a function reads changes all the time, and where the stance forbids it."""
+        """False within a trace, where what a function reads changes all the time, and where the
+        stance forbids it."""
         if len(plans) >= PLANS or trace.active:
             return False
         return self.plans == {key: []} or current.recompile(self.function)
@@ -110,18 +116,20 @@ class Compiled:
 
     def layered(self, plan):
         """A run of the program as one call, with the layers that are on the backends around it."""
-        return layers.around(f"compiled {getattr(self, '__name__', 'function')}", plan.run, plan.base)
+        name = getattr(self, "__name__", "function")
+        return layers.around(f"compiled {name}", plan.run, plan.base)
 
     def trace(self, args, kwargs, tensors, others, plans, old=None):
-        """Run eagerly once, and keep the program; with native kernels if it is to take the place of an `old` one."""
+        """Run eagerly once, and keep the program; with native kernels if it is to take the place of
+        an `old` one."""
         modules = watched_modules(self.function) if self.modules is None else self.modules
         if old is not None:
             old.outdated = False                           # it stays if anything goes wrong here
         in_c = self.backend == "c" or old is not None
         surroundings = Surroundings(self.function, others)
         sized = sum(map(len, self.plans.values())) >= HANDFUL
-        plan, reason, result = planned(self.function, args, kwargs, tensors, self.names, modules, surroundings,
-                                       in_c, sized)
+        plan, reason, result = planned(self.function, args, kwargs, tensors, self.names, modules,
+                                       surroundings, in_c, sized)
         if plan is not None:
             self.prepare(plan, in_c)
             plans[:] = [*[p for p in plans if p is not old], plan]
@@ -160,12 +168,14 @@ class Compiled:
     def source(self):
         """The source of the program used last; RuntimeError if there is none."""
         if self._last is None:
-            raise RuntimeError("no program yet: " + (self.notes[-1] if self.notes else "call the function first"))
+            why = self.notes[-1] if self.notes else "call the function first"
+            raise RuntimeError("no program yet: " + why)
         return self._last.code.source
 
     @property
     def c_source(self):
-        """The C of the program used last; "" if it is made of NumPy calls alone. RuntimeError if there is none."""
+        """The C of the program used last; "" if it is made of NumPy calls alone. RuntimeError if
+        there is none."""
         self.source                                        # noqa: B018  (which raises the error)
         return self._last.code.c_source
 

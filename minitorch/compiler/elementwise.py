@@ -1,4 +1,5 @@
-"""Lowering of what is done element by element: scalar functions, choices, copies, fills and joins."""
+"""Lowering of what is done element by element: scalar functions, choices, copies, fills and
+joins."""
 
 from __future__ import annotations
 
@@ -15,14 +16,15 @@ from .program import Instruction, Value
 
 __all__ = ["CONSTANT", "Elementwise", "UFUNCS"]
 
-UFUNCS = {"true_divide": "divide", "fabs": "absolute", "bitwise_not": "invert", "conjugate": "positive"}
+UFUNCS = {"true_divide": "divide", "fabs": "absolute", "bitwise_not": "invert",
+          "conjugate": "positive"}
 CONSTANT = 1 << 22         # bytes up to which what is the same in every run is computed now
 
 
 class Elementwise:
     """A part of `Lowering`."""
 
-    # -- elementwise ---------------------------------------------------------------------------------------
+    # -- elementwise -------------------------------------------------------------------------------
     @lowers(OP, "erf")
     def op_erf(self, i, x):
         return self.scalar(i, "erf", x)
@@ -39,7 +41,8 @@ class Elementwise:
         return self.map(op, out, [x], lambda kernel, x: kernel.add(op, [x], out.dtype))
 
     def map(self, name, out, args, body, shape=None):
-        """One kernel: ``out = body(kernel, *args)``; args are values, numbers are left to `body`."""
+        """One kernel: ``out = body(kernel, *args)``; args are values, numbers are left to
+        `body`."""
         shape = out.shape if shape is None else shape
         if 0 in shape:
             return []
@@ -65,7 +68,8 @@ class Elementwise:
             return kernel.cast(x, dtype)
         if isinstance(x, np.generic) and is_half(x.dtype):
             x = float(x)
-        if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):   # no bfloat16
+        # no bfloat16
+        if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):
             raise NoLowering("a number of another kind")
         return kernel.const(x, dtype)
 
@@ -94,16 +98,18 @@ class Elementwise:
 
         def body(kernel, *nodes):
             nodes = [self.operand(kernel, x, t) for x, t in zip(nodes, loop)]
-            return kernel.add(op, [kernel.cast(x, f32) if is_half(x.dtype) else x for x in nodes], wide)
+            nodes = [kernel.cast(x, f32) if is_half(x.dtype) else x for x in nodes]
+            return kernel.add(op, nodes, wide)
         return self.map(i.what, out, args, body)
 
     @lowers(CALL, "where")
     def np_where(self, i, condition, x, y):
         out = i.results[0]
+        types = np.dtype(bool), out.dtype, out.dtype
 
-        def body(kernel, a, x, y):
-            return kernel.add("select", [self.operand(kernel, a, np.dtype(bool)), self.operand(kernel, x, out.dtype),
-                                         self.operand(kernel, y, out.dtype)], out.dtype)
+        def body(kernel, *nodes):
+            nodes = [self.operand(kernel, x, t) for x, t in zip(nodes, types)]
+            return kernel.add("select", nodes, out.dtype)
         self.kind(out)
         return self.map("where", out, [condition, x, y], body)
 
@@ -137,14 +143,16 @@ class Elementwise:
     def copied(self, x, out):
         """A copy, of another type if need be."""
         if isinstance(x, Value) and is_inexact(x.dtype) and out.dtype.kind in "iu":
-            raise NoLowering("from floats to integers")    # C leaves open what becomes of those outside the range
+            # C leaves open what becomes of those outside the range
+            raise NoLowering("from floats to integers")
         self.kind(out)
         return self.map("copy", out, [x], lambda kernel, x: self.operand(kernel, x, out.dtype))
 
     @lowers(CALL, "array copy ascontiguousarray")
     def np_array(self, i, x, dtype=None, **kwargs):
-        if not isinstance(x, Value) or set(kwargs) - {"order", "copy"} or (dtype is not None and i.name in (
-                "np.copy", "copy") and dtype not in ("C", "K", "A", "F")):
+        if not isinstance(x, Value) or set(kwargs) - {"order", "copy"}:
+            raise NoLowering("arguments")
+        if i.what == "copy" and dtype not in (None, "C", "K", "A", "F"):       # its order
             raise NoLowering("arguments")
         return self.copied(x, i.results[0])
 
@@ -190,7 +198,8 @@ class Elementwise:
                 and isinstance(view.example, self.base.ndarray)):
             raise NoLowering("a value of another kind")
         self.kind(view)
-        return self.map("copy", view, [value], lambda kernel, x: self.operand(kernel, x, view.dtype))
+        return self.map("copy", view, [value],
+                        lambda kernel, x: self.operand(kernel, x, view.dtype))
 
     @lowers(CALL, "copyto")
     def np_copyto(self, i, target, value, casting=None, **kwargs):
@@ -242,21 +251,25 @@ class Elementwise:
         if kwargs:
             raise NoLowering("arguments")
         lead = (slice(None),) * (axis % len(i.results[0].shape))
-        return [item for n, p in enumerate(pieces) for item in self.assign(i.results[0], (*lead, n), p)]
+        return [item for n, p in enumerate(pieces)
+                for item in self.assign(i.results[0], (*lead, n), p)]
 
     @lowers(CALL, "roll")
     def np_roll(self, i, x, shift, axis=None):
         """Slices that go to other places, those at the end of a dimension to its beginning."""
         out, found = i.results[0], []
         shifts, axes = (s if isinstance(s, tuple) else (s,) for s in (shift, axis))
-        if axis is None or len(shifts) != len(axes) or len({a % len(x.shape) for a in axes}) < len(axes):
+        if axis is None or len(shifts) != len(axes):
+            raise NoLowering("arguments")
+        if len({a % len(x.shape) for a in axes}) < len(axes):
             raise NoLowering("arguments")
         if 0 in x.shape:
             return []
         cuts = []                                          # for each dimension (from, to) in pairs
         for d, n in enumerate(x.shape):
             by = sum(s for s, a in zip(shifts, axes) if a % len(x.shape) == d) % n
-            cuts.append([(slice(0, n - by), slice(by, n)), (slice(n - by, n), slice(0, by))][:1 + bool(by)])
+            both = [(slice(0, n - by), slice(by, n)), (slice(n - by, n), slice(0, by))]
+            cuts.append(both if by else both[:1])
         for cut in itertools.product(*cuts):
             piece = self.view(x, tuple(a for a, _ in cut))
             found += self.assign(out, tuple(b for _, b in cut), piece)
@@ -283,7 +296,8 @@ class Elementwise:
 
 
 def dims_by_memory(shape, strides):
-    """The dimensions with more than one element, in the order in which they lie in memory; or the last one."""
+    """The dimensions with more than one element, in the order in which they lie in memory; or the
+    last one."""
     order = sorted(range(len(shape)), key=lambda d: (-abs(strides[d]) if shape[d] != 1 else 0, d))
     return [d for d in order if shape[d] != 1] or order[-1:]
 

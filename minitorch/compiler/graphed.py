@@ -1,8 +1,8 @@
 """A program of a device as one captured graph: ``compile(mode="reduce-overhead")``.
 
-The first run after the trace is an ordinary one, the second is captured, the others copy their arguments into the
-captured ones and run the graph. Results lie in the graph's memory: the next run overwrites them, as in PyTorch.
-"""
+The first run after the trace is an ordinary one, the second is captured, the others copy their
+arguments into the captured ones and run the graph. Results lie in the graph's memory: the next run
+overwrites them, as in PyTorch. """
 
 from ..backends.cuda.runtime.graphs import Capture
 
@@ -21,7 +21,8 @@ def why_not(plan):
 
 
 class Graph:
-    """The function of a plan by way of a graph, if that was captured with these arrays of tensors from outside."""
+    """The function of a plan by way of a graph, if that was captured with these arrays of tensors
+    from outside."""
 
     def __init__(self, plan):
         self.base, self.function = plan.base, plan.function
@@ -33,7 +34,8 @@ class Graph:
     def __call__(self, *arrays):
         n, xp = self.count, self.base.xp
         outside = arrays[n:]
-        if not self.warm or (self.arrays is not None and any(a is not b for a, b in zip(outside, self.arrays[n:]))):
+        if not self.warm or self.arrays is not None and any(
+                a is not b for a, b in zip(outside, self.arrays[n:])):
             self.warm, self.arrays = True, None            # kernels are compiled, states made
             return self.function(*arrays)
         if self.arrays is None:

@@ -18,7 +18,8 @@ from ..nn.modules.module import Module
 from .items import into
 from .trace import has_hooks
 
-__all__ = ["Arrays", "Leaves", "Memory", "Unhooked", "circumstances", "signature", "watched_modules"]
+__all__ = ["Arrays", "Leaves", "Memory", "Unhooked", "circumstances", "signature",
+           "watched_modules"]
 
 array_of = attrgetter("array")
 BY_VALUE = (type(None), bool, int, str, bytes, complex, Size, dtypes.dtype, device.device, enum.Enum, type)
@@ -32,10 +33,11 @@ def circumstances():
 
 
 def signature(args, kwargs):
-    """The tensors among the arguments, other objects among them, and a key, equal for calls that can share a program.
+    """The tensors among the arguments, other objects among them, and a key, equal for calls that
+    can share a program.
 
-    Objects are told apart by identity: a program keeps those of its trace, and watches their attributes.
-    """
+    Objects are told apart by identity: a program keeps those of its trace, and watches their
+    attributes. """
     tensors, others, key = [], [], []
     for x in args:
         describe(x, tensors, others, key)
@@ -55,7 +57,7 @@ def describe(x, tensors, others, key):
         tensors.append(x)
         try:
             a = x.array
-        except NotImplementedError:                        # nested or masked, whose class answers calls itself
+        except NotImplementedError:  # nested or masked, whose class answers calls itself
             key.append(type(x))
             return
         key.append((a.shape, a.dtype, a.strides, x.needs_grad, x.backend, x.node is None))
@@ -81,13 +83,14 @@ def describe(x, tensors, others, key):
 
 
 def watched_modules(function):
-    """The modules that a function can see (its own, its closure's, its globals'), each with all inside it."""
+    """The modules that a function can see (its own, its closure's, its globals'), each with all
+    inside it."""
     found = []
     bound = getattr(function, "__self__", None)
     try:
         seen = inspect.getclosurevars(getattr(function, "__func__", function))
-        values = [bound, *seen.nonlocals.values(), *seen.globals.values(), *vars(bound).values()] if hasattr(
-            bound, "__dict__") else [bound, *seen.nonlocals.values(), *seen.globals.values()]
+        values = [bound, *seen.nonlocals.values(), *seen.globals.values()]
+        values += vars(bound).values() if hasattr(bound, "__dict__") else ()
     except TypeError:                                      # not written in Python
         values = [bound]
     for value in values:
@@ -98,7 +101,8 @@ def watched_modules(function):
 
 
 class Sharing:
-    """Which arrays share memory with those that a program writes to. Sharing that is only read does not matter."""
+    """Which arrays share memory with those that a program writes to. Sharing that is only read does
+    not matter."""
 
     def __init__(self, arrays, written):
         first = self.first(arrays)
@@ -111,11 +115,13 @@ class Sharing:
     def first(arrays):
         """For each array the number of the first one in the same memory."""
         seen: dict = {}
-        return [seen.setdefault(id(a if a.base is None else owner(a)), n) for n, a in enumerate(arrays)]
+        return [seen.setdefault(id(a if a.base is None else owner(a)), n)
+                for n, a in enumerate(arrays)]
 
     def places(self, arrays):
         """Where the arrays of a group lie, relative to its first."""
-        return [pointer(arrays[n]) - pointer(arrays[k]) for n, k in enumerate(self.expected) if k not in (-1, n)]
+        return [pointer(arrays[n]) - pointer(arrays[k])
+                for n, k in enumerate(self.expected) if k not in (-1, n)]
 
     def same(self, arrays):
         """True if these arrays share memory as the ones in the trace did."""
@@ -126,13 +132,14 @@ class Sharing:
 
 # ------------------------------------------------------------------ what comes from outside
 class Arrays:
-    """The tensors that a program uses from outside have arrays of the same kind, and need gradients or not."""
+    """The tensors that a program uses from outside have arrays of the same kind, and need gradients
+    or not."""
 
     def __init__(self, tensors, values):
         self.tensors = tensors
         self.kinds = [(v.shape, v.dtype, v.example.strides) for v in values]
         self.flags = [t.needs_grad for t in tensors]
-        self.seen = [v.example for v in values]            # the arrays that were last seen to be right
+        self.seen = [v.example for v in values]  # the arrays that were last seen to be right
 
     def hold(self, tensors):
         if not all(map(is_, map(array_of, self.tensors), self.seen)):
@@ -148,10 +155,11 @@ class Arrays:
 
 
 class Leaves:
-    """Leaves that are given gradients have one already or none, and need one or not, as in the trace."""
+    """Leaves that are given gradients have one already or none, and need one or not, as in the
+    trace."""
 
     def __init__(self, leaves):
-        self.leaves = leaves                               # (leaf, whether it has no gradient, whether it needs one)
+        self.leaves = leaves  # (leaf, whether it has no gradient, whether it needs one)
 
     def hold(self, tensors):
         for t, none, needs_grad in self.leaves:
@@ -176,9 +184,8 @@ class Unhooked:
 class Memory:
     """What is written to shares memory as in the trace, and lies where it matters as it did.
 
-    `outside` are the tensors that follow the arguments, `values` those of both. `written`: numbers of values that are
-    written to; `addressed`: ids of memory whose place was asked for.
-    """
+    `outside` are the tensors that follow the arguments, `values` those of both. `written`: numbers
+    of values that are written to; `addressed`: ids of memory whose place was asked for. """
 
     def __init__(self, outside, values, written, addressed):
         self.outside, self.written = outside, written

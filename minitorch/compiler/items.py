@@ -1,4 +1,5 @@
-"""Items of a lowered program that are no row kernels: matrix products and calls; and questions about values."""
+"""Items of a lowered program that are no row kernels: matrix products and calls; and questions
+about values."""
 
 from __future__ import annotations
 
@@ -20,12 +21,13 @@ class KernelKnowsBetter(NoLowering):
     """An op's own kernel is quicker than the loops and products of its reference."""
 
 
-# ------------------------------------------------------------------ which method lowers which instructions
+# ------------------------------------------------------------------ which method lowers which instr
 OP, CALL = ("op", "full op"), ("call", "method")
 
 
 def lowers(kinds, names=None):
-    """A decorator: the method lowers instructions of these kinds and names, or all others of the kinds.
+    """A decorator: the method lowers instructions of these kinds and names, or all others of the
+    kinds.
 
     ``method(lowering, instruction, *args, **kwargs)`` returns items, or raises `NoLowering`.
     """
@@ -37,19 +39,22 @@ def lowers(kinds, names=None):
 
 
 def handlers_of(cls):
-    """The methods of a class that lower instructions, by (kind, name); the name is None for all others."""
+    """The methods of a class that lower instructions, by (kind, name); the name is None for all
+    others."""
     return {key: method for base in reversed(cls.__mro__) for method in vars(base).values()
             for key in getattr(method, "lowers", ())}
 
 
 class Product:
-    """``c = alpha * a @ b``, matrices or stacks of them; refs on the dimensions of `shape` (..., M, N) and K."""
+    """``c = alpha * a @ b``, matrices or stacks of them; refs on the dimensions of `shape` (..., M,
+    N) and K."""
 
     def __init__(self, a, b, c, shape, inner, alpha=1.0):
         self.a, self.b, self.c, self.shape, self.inner, self.alpha = a, b, c, shape, inner, alpha
         self.names, self.origin = ["matmul"], []
 
-    # The roots of items are views of dicts: a set would order them by where they lie in memory, and by their order
+    # The roots of items are views of dicts: a set would order them by where they lie in memory, and
+    # by their order
     # `arena` places arrays, which the text of C says, under which libraries are kept.
     def roots_read(self):
         return dict.fromkeys((self.a.root, self.b.root)).keys()
@@ -63,13 +68,15 @@ class Call:
 
     def __init__(self, instruction):
         self.instruction, self.names, self.origin = instruction, [instruction.name], [instruction]
-        self.barrier = instruction.kind == "effect"        # an optimiser's step: it writes to what it likes
+        # an optimiser's step: it writes to what it likes
+        self.barrier = instruction.kind == "effect"
 
     def roots_read(self):
         return dict.fromkeys([v.root for v in self.instruction.operands()]).keys()
 
     def roots_written(self):
-        return dict.fromkeys([v.root for v in (*self.instruction.results, *self.instruction.writes)]).keys()
+        i = self.instruction
+        return dict.fromkeys([v.root for v in (*i.results, *i.writes)]).keys()
 
 
 # ------------------------------------------------------------------ questions
@@ -102,4 +109,5 @@ def is_basic(index):
 def as_blas(shape, strides):
     """Whether BLAS can read the last two dimensions: rows or columns without gaps in them."""
     (m, n), (s, t) = shape[-2:], strides[-2:]
-    return ((t == 1 or n == 1) and (s >= n or m == 1)) or ((s == 1 or m == 1) and (t >= m or n == 1))
+    rows = (t == 1 or n == 1) and (s >= n or m == 1)
+    return rows or (s == 1 or m == 1) and (t >= m or n == 1)

@@ -1,9 +1,9 @@
 """Which tensors, graph nodes and generators there are: a trace puts traced arrays into all of them.
 
-The garbage collector knows. What is frozen (`gc.freeze`) it does not list, and to unfreeze it is to look at all of it
-again, so what was found there is remembered until something else is frozen. A program with many objects of other kinds
-that freezes them is therefore traced as quickly as a small one.
-"""
+The garbage collector knows. What is frozen (`gc.freeze`) it does not list, and to unfreeze it is to
+look at all of it again, so what was found there is remembered until something else is frozen. A
+program with many objects of other kinds that freezes them is therefore traced as quickly as a small
+one. """
 
 import gc
 import weakref
@@ -18,10 +18,11 @@ __all__ = ["living_objects", "tensors_of", "untraced"]
 
 
 class Mark:
-    """Made when what is frozen was looked at. While the collector lists it, nothing has been frozen since.
+    """Made when what is frozen was looked at. While the collector lists it, nothing has been frozen
+    since.
 
-    An instance is tracked by the collector, for it has a ``__dict__``, and `gc.freeze` takes all that is tracked.
-    """
+    An instance is tracked by the collector, for it has a ``__dict__``, and `gc.freeze` takes all
+    that is tracked. """
 
     def __init__(self, objects=()):
         self.frozen = [weakref.ref(x) for x in objects]
@@ -33,13 +34,14 @@ last: list = [None]                                        # a mark, from the fi
 def living_objects():
     """All tensors, graph nodes and generators there are, and what custom functions have saved."""
     kinds = kinds_now()
-    if last[0] is None and not gc.get_freeze_count():      # something may have been frozen before this was imported
+    # something may have been frozen before this was imported
+    if last[0] is None and not gc.get_freeze_count():
         last[0] = Mark()
     found = unfrozen({*kinds, Mark})
-    if any(x is last[0] for x in found):                   # by identity: tensors compare their elements
+    if any(x is last[0] for x in found):  # by identity: tensors compare their elements
         frozen = [x for x in (known() for known in last[0].frozen) if x is not None]
         return list({id(x): x for x in (*found, *frozen) if type(x) is not Mark}.values())
-    gc.unfreeze()                                          # asked after the mark: to count what is frozen takes long
+    gc.unfreeze()  # asked after the mark: to count what is frozen takes long
     try:
         found = unfrozen(kinds)
     finally:
@@ -62,13 +64,15 @@ def unfrozen(kinds):
 
 
 def tensors_of(backend, living=None):
-    """All living tensors of a backend that have memory; uninitialized parameters have none, sparse tensors several."""
+    """All living tensors of a backend that have memory; uninitialized parameters have none, sparse
+    tensors several."""
     return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
             and (own := kept.__get__(x)).get("backend") is backend
             and getattr(own.get("array"), "strides", None) is not None]
 
 
 def untraced(living):
-    """Why nothing can be traced while these objects live; None if it can. Backends that compute past a trace say so."""
+    """Why nothing can be traced while these objects live; None if it can. Backends that compute
+    past a trace say so."""
     backends = {kept.__get__(x).get("backend") for x in living if isinstance(x, Tensor)}
     return next(filter(None, [F.untraced for F in backends if hasattr(type(F), "untraced")]), None)

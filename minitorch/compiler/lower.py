@@ -1,11 +1,11 @@
 """Lowering: from the instructions of a program to row kernels, matrix products, copies and calls.
 
-An instruction is lowered by the handler of its kind and name; the parts of `Lowering` have one for each that has a loop
-(`items.lowers`). There is one formulation of every op, its reference: an op without a handler is run on the arrays of
-the trace by its reference, and what that did is lowered in its place. What has no lowering stays a call: of NumPy, or
-of the op's own kernel. Targets of losses and rows of embeddings are looked up by loops written here, since their
-references decide by values.
-"""
+An instruction is lowered by the handler of its kind and name; the parts of `Lowering` have one for
+each that has a loop (`items.lowers`). There is one formulation of every op, its reference: an op
+without a handler is run on the arrays of the trace by its reference, and what that did is lowered
+in its place. What has no lowering stays a call: of NumPy, or of the op's own kernel. Targets of
+losses and rows of embeddings are looked up by loops written here, since their references decide by
+values. """
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def is_called(i):
     if found is None or not found.called:
         return False
     args, kwargs = tree_map(lambda v: v.example if isinstance(v, Value) else v, (i.args, i.kwargs))
-    return all([asked is True or asked(None, *args, **kwargs) for asked in (found.called, found.supports)])
+    return all([asked is True or asked(None, *args, **kwargs)
+                for asked in (found.called, found.supports)])
 
 
 class Lowering(Elementwise, Sums, Lookups, References):
@@ -48,16 +49,16 @@ class Lowering(Elementwise, Sums, Lookups, References):
         self.written = {v.root for i in program.instructions for v in i.writes}
         self.kept = {v.root for v in program.held()}
         self.called: dict = {}
-        self.summed: dict = {}                             # a sum -> what was summed, over which dimensions
-        self.constants: list = []                          # values that became constants in what is being lowered
+        self.summed: dict = {}  # a sum -> what was summed, over which dimensions
+        self.constants: list = []  # values that became constants in what is being lowered
         for i in program.instructions:
             for item in self.lowered_or_called(i):
                 self.emit(item)
-        items, self.items = self.items, []                 # once more: by now kernels have more in common
+        items, self.items = self.items, []  # once more: by now kernels have more in common
         for item in items:
             self.emit(item)
 
-    # -- one instruction -----------------------------------------------------------------------------------
+    # -- one instruction ---------------------------------------------------------------------------
     def lowered_or_called(self, i):
         try:
             items = self.lowered(i)
@@ -115,7 +116,7 @@ class Lowering(Elementwise, Sums, Lookups, References):
     def accumulated(self, i, *args, **kwargs):
         return self.running(i, UFUNCS.get(i.what, i.what), *args, **kwargs)
 
-    # -- memory --------------------------------------------------------------------------------------------
+    # -- memory ------------------------------------------------------------------------------------
     def place(self, v):
         """(what its memory begins at, offset in bytes)."""
         if v.kind != "made" or v.root is v or v in self.outside:
@@ -144,7 +145,8 @@ class Lowering(Elementwise, Sums, Lookups, References):
                 raise NoLowering(f"{v.shape} against {shape}")
             if any(s % size for s in v.example.strides) or offset % size:
                 raise NoLowering("strides between elements")
-            strides = [0] * lead + [0 if n == 1 else s // size for n, s in zip(v.shape, v.example.strides)]
+            own = [0 if n == 1 else s // size for n, s in zip(v.shape, v.example.strides)]
+            strides = [0] * lead + own
         return Ref(v.root, anchor, offset // size, strides, v.dtype)
 
     def free_of(self, out, refs, shape):
@@ -153,7 +155,7 @@ class Lowering(Elementwise, Sums, Lookups, References):
             if not r.same(out) and not r.apart(shape, out, shape):
                 raise NoLowering("operands overlap what is written")
 
-    # -- fusion --------------------------------------------------------------------------------------------
+    # -- fusion ------------------------------------------------------------------------------------
     def emit(self, item):
         """Add an item; a kernel goes into the earliest kernel it reads from that can take it."""
         if isinstance(item, Kernel):

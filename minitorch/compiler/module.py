@@ -7,11 +7,12 @@ __all__ = ["CompiledModule"]
 
 
 class CompiledModule(Module):
-    """`model` behind `compile`: the same parameters, modes and attributes; ``_orig_mod`` is the original.
+    """`model` behind `compile`: the same parameters, modes and attributes; ``_orig_mod`` is the
+    original.
 
-    The names in its `state_dict` begin with ``_orig_mod.``; save the original's to load it elsewhere. Attributes,
-    parameters and modules that are set or deleted are the original's, whose forward pass reads them.
-    """
+    The names in its `state_dict` begin with ``_orig_mod.``; save the original's to load it
+    elsewhere. Attributes, parameters and modules that are set or deleted are the original's, whose
+    forward pass reads them. """
 
     def __init__(self, model, fullgraph=False, backend="auto"):
         super().__init__()

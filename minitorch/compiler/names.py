@@ -1,7 +1,7 @@
 """``torch.compiler``: whether a function is being compiled, and what shall not be.
 
-A function that is compiled is run once while everything is recorded; that run is what `is_compiling` asks about.
-"""
+A function that is compiled is run once while everything is recorded; that run is what
+`is_compiling` asks about. """
 
 import functools
 import threading
@@ -17,9 +17,10 @@ from .compiled import Compiled
 from .module import CompiledModule
 from .stance import current
 
-__all__ = ["allow_in_graph", "assume_constant_result", "cudagraph_mark_step_begin", "disable", "get_default_backend",
-           "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_default_backend",
-           "set_stance", "substitute_in_graph", "wrap_numpy"]
+__all__ = ["allow_in_graph", "assume_constant_result", "cudagraph_mark_step_begin", "disable",
+           "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting",
+           "list_backends", "reset", "set_default_backend", "set_stance", "substitute_in_graph",
+           "wrap_numpy"]
 
 BACKENDS = ("auto", "c", "numpy")
 
@@ -38,7 +39,8 @@ def is_exporting():
 
 
 def disable(fn=None, recursive=True, *, reason=None):
-    """A function that is not compiled; usable as a decorator. Of a compiled function or module, the original.
+    """A function that is not compiled; usable as a decorator. Of a compiled function or module, the
+    original.
 
     A compiled function that calls it runs eagerly as a whole: it has no breaks.
     """
@@ -55,9 +57,9 @@ def disable(fn=None, recursive=True, *, reason=None):
     @functools.wraps(fn)
     def eagerly(*args, **kwargs):
         if trace.active:
-            why = f": {reason}" if reason else ""
+            name, why = getattr(fn, "__name__", fn), f": {reason}" if reason else ""
             for tracing in trace.active:
-                tracing.recorder.give_up(f"it calls {getattr(fn, '__name__', fn)}, which is not to be compiled{why}")
+                tracing.recorder.give_up(f"it calls {name}, which is not to be compiled{why}")
         return fn(*args, **kwargs)
     return eagerly
 
@@ -72,7 +74,8 @@ def assume_constant_result(fn):
     return fn
 
 
-def substitute_in_graph(original_fn, *, can_constant_fold_through=False, skip_signature_check=False):
+def substitute_in_graph(original_fn, *, can_constant_fold_through=False,
+                        skip_signature_check=False):
     """A decorator that returns the function: nothing needs another one for being compiled."""
     return lambda fn: fn
 
@@ -82,7 +85,8 @@ def wrap_numpy(fn):
     @functools.wraps(fn)
     def wrapped(*args, **kwargs):
         args, kwargs = tree_map(lambda x: x.numpy() if isinstance(x, Tensor) else x, (args, kwargs))
-        return tree_map(lambda x: wrap(x, host()) if isinstance(x, np.ndarray) else x, fn(*args, **kwargs))
+        result = fn(*args, **kwargs)
+        return tree_map(lambda x: wrap(x, host()) if isinstance(x, np.ndarray) else x, result)
     return wrapped
 
 
@@ -94,18 +98,20 @@ def reset():
 
 
 class set_stance:                                          # noqa: N801  (PyTorch's name)
-    """How compiled functions behave from now on, or within a ``with`` block, or in a decorated function.
+    """How compiled functions behave from now on, or within a ``with`` block, or in a decorated
+    function.
 
-    stance: "default"; "force_eager": nothing compiled is used; "eager_on_recompile": what would be compiled again runs
-        eagerly; "fail_on_recompile": it is a RuntimeError. ValueError for others.
+    stance: "default"; "force_eager": nothing compiled is used; "eager_on_recompile": what would be
+        compiled again runs eagerly; "fail_on_recompile": it is a RuntimeError. ValueError for
+        others.
     """
 
     def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
         if stance not in current.WORDS:
             raise ValueError(f"the stance is one of {', '.join(current.WORDS)}, not {stance!r}")
         if skip_guard_eval_unsafe or force_backend is not None:
-            raise NotImplementedError("set_stance takes the stance alone: programs are always checked, and compile has "
-                                      "the argument backend")
+            raise NotImplementedError("set_stance takes the stance alone: programs are always "
+                                      "checked, and compile has the argument backend")
         self.stance, self.before = stance, current.word
         current.take(stance)
 
@@ -127,7 +133,8 @@ class set_stance:                                          # noqa: N801  (PyTorc
 
 
 def list_backends(exclude_tags=()):
-    """The names that `compile` knows for its argument `backend`; it takes every other name as "auto"."""
+    """The names that `compile` knows for its argument `backend`; it takes every other name as
+    "auto"."""
     return list(BACKENDS)
 
 

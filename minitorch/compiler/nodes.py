@@ -1,4 +1,5 @@
-"""The nodes that programs leave in the graph: behind results, and behind gradients of a recorded backward pass."""
+"""The nodes that programs leave in the graph: behind results, and behind gradients of a recorded
+backward pass."""
 
 from ..backends.batched.loop import element_by_element
 from ..core import graph
@@ -9,8 +10,8 @@ from ..explain.graphs import raise_freed
 
 __all__ = ["CompiledNode", "Description", "FreedNode", "attach"]
 
-ONCE = ("a compiled function can be differentiated once: for {} call the function that was compiled, or one compiled "
-        "with all of its derivatives inside")
+ONCE = ("a compiled function can be differentiated once: for {} call the function that was "
+        "compiled, or one compiled with all of its derivatives inside")
 
 
 class Description:
@@ -68,7 +69,8 @@ def laid_out(x, layout, xp):
 
 
 def attach(plan, leaves, tensors, saved):
-    """Put a node behind the new results that need gradients; `saved` is what the backward program reads."""
+    """Put a node behind the new results that need gradients; `saved` is what the backward program
+    reads."""
     wiring, node = plan.wiring.backward, CompiledNode()
     node.op, node.plan, node.saved, node.hooks = Description, plan, tuple(saved), None
     node.parents = tuple((t.node or t) if t.needs_grad else None
@@ -80,7 +82,8 @@ def attach(plan, leaves, tensors, saved):
 
 
 class PulledNode(Node):
-    """Behind the gradients of a recorded pass through a program, which can be used but not be differentiated."""
+    """Behind the gradients of a recorded pass through a program, which can be used but not be
+    differentiated."""
 
     __slots__ = ()
 
@@ -94,13 +97,15 @@ class PulledNode(Node):
 
 
 class FreedNode(MultiOutputNode):
-    """The graph of a result that the function has already gone through itself: a second backward pass is refused."""
+    """The graph of a result that the function has already gone through itself: a second backward
+    pass is refused."""
 
     __slots__ = ()
 
     def __init__(self, plan, result):
         self.op, self.saved, self.hooks, self.parents = Description, None, None, (None,)
-        self.shape, self.backend, self.time = (result.array.shape,), plan.base, graph.version_counter
+        self.shape, self.backend = (result.array.shape,), plan.base
+        self.time = graph.version_counter
         result.node, result.needs_grad = OutputNode(self, 0), True
 
     def pull(self, g, create_graph):

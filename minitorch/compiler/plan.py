@@ -1,9 +1,9 @@
 """A plan: one function for one kind of arguments, ready to run.
 
-A `Recording` of one run becomes `Programs`, made shorter and cut in two where the result needs a gradient: the second
-is run by a node of the graph when a gradient arrives. They are printed as `Code`. A plan has the code, the guards that
-say whether it serves a call, and the `Wiring` between tensors and the arrays of the code.
-"""
+A `Recording` of one run becomes `Programs`, made shorter and cut in two where the result needs a
+gradient: the second is run by a node of the graph when a gradient arrives. They are printed as
+`Code`. A plan has the code, the guards that say whether it serves a call, and the `Wiring` between
+tensors and the arrays of the code. """
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ __all__ = ["Plan", "Programs", "planned", "programs_of"]
 # ------------------------------------------------------------------ what is printed
 @dataclass(frozen=True)
 class Part:
-    """A program that becomes one function, and the values that this is given: `inputs`, then `captured`."""
+    """A program that becomes one function, and the values that this is given: `inputs`, then
+    `captured`."""
 
     name: str
     program: Program
@@ -38,11 +39,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Programs:
-    """The parts of a recording: the forward program, then that of the backward pass if there is one.
+    """The parts of a recording: the forward program, then that of the backward pass if there is
+    one.
 
-    Their values keep the arrays of the trace alive, large ones too. They are needed as long as other code may be
-    printed: after that, a plan need not keep them (`Plan.programs`).
-    """
+    Their values keep the arrays of the trace alive, large ones too. They are needed as long as
+    other code may be printed: after that, a plan need not keep them (`Plan.programs`). """
 
     base: Any
     parts: list[Part]
@@ -67,8 +68,9 @@ def programs_of(recording, modules):
 
 
 def cut(program, count, seeds, outside):
-    """Take the instructions of the backward pass out of a program, whose first `count` outputs are those of the
-    forward pass: the program of the others, and the values that it reads besides the seeds."""
+    """Take the instructions of the backward pass out of a program, whose first `count` outputs are
+    those of the forward pass: the program of the others, and the values that it reads besides the
+    seeds."""
     second = Program()
     second.in_c = program.in_c
     second.instructions = [i for i in program.instructions if i.part]
@@ -103,7 +105,7 @@ def name_captured(captured, modules, grads):
     return {id(v.source): v.name for v in captured}
 
 
-# ------------------------------------------------------------------ how arrays and tensors go together
+# ------------------------------------------------------------------ how arrays and tensors go toget
 class Layout(NamedTuple):
     """How an array lies in memory."""
 
@@ -118,8 +120,8 @@ class BackwardWiring:
 
     live: list[int]                                        # the new results whose gradients arrive
     seeds: list[Layout]                                    # how these are laid out
-    sources: list[int | None]                              # of what it reads: the array that went in, None if kept
-    wanted: list                                           # whom gradients are for: an argument's number, or a leaf
+    sources: list[int | None]  # of what it reads: the array that went in, None if kept
+    wanted: list  # whom gradients are for: an argument's number, or a leaf
     which: list[int | None]                                # the results for these
 
     def gather(self, arrays, kept):
@@ -134,19 +136,20 @@ class Wiring:
 
     name: str
     base: Any
-    outside: list                                          # tensors from outside, whose arrays follow the arguments'
-    written: list[tuple[int, int]]                         # (which of these arrays, how often it is written to)
-    kept: int                                              # how many arrays are for the backward program
-    targets: list[tuple[Any, bool]]                        # (leaf, whether there is an array for its gradient)
-    freed: tuple                                           # new results whose graph the function went through itself
+    outside: list  # tensors from outside, whose arrays follow the arguments'
+    written: list[tuple[int, int]]  # (which of these arrays, how often it is written to)
+    kept: int  # how many arrays are for the backward program
+    targets: list[tuple[Any, bool]]  # (leaf, whether there is an array for its gradient)
+    freed: tuple  # new results whose graph the function went through itself
     results: Results
     backward: BackwardWiring | None
 
     def is_simple(self):
         """True if there is nothing to do but to wrap the one array that the program returns."""
         shown = self.results
-        return shown.single and not (self.written or self.targets or self.freed or self.backward or shown.links
-                                     or shown.versions or shown.inference)
+        return shown.single and not (
+            self.written or self.targets or self.freed or self.backward
+            or shown.links or shown.versions or shown.inference)
 
 
 def wiring_of(recording, programs):
@@ -154,10 +157,15 @@ def wiring_of(recording, programs):
     recorder, values = recording.recorder, [*forward.inputs, *forward.captured]
     backward = backward_wiring(recording.backward, second[0], values) if second else None
     return Wiring(
-        recording.name, recording.base, [holder_of(v.source, recording.grads) for v in forward.captured],
-        writes_outside(recorder, programs, values),
-        0 if backward is None else backward.sources.count(None),
-        [(t, v is not None) for t, v in forward.program.gradients], recording.freed, recording.results, backward)
+        name=recording.name,
+        base=recording.base,
+        outside=[holder_of(v.source, recording.grads) for v in forward.captured],
+        written=writes_outside(recorder, programs, values),
+        kept=0 if backward is None else backward.sources.count(None),
+        targets=[(t, v is not None) for t, v in forward.program.gradients],
+        freed=recording.freed,
+        results=recording.results,
+        backward=backward)
 
 
 def backward_wiring(traced, part, outside):
@@ -170,7 +178,8 @@ def backward_wiring(traced, part, outside):
 
 
 def writes_outside(recorder, programs, values):
-    """(number of a value from outside, how often its memory is written to), for each memory once."""
+    """(number of a value from outside, how often its memory is written to), for each memory
+    once."""
     written = set().union(*[part.program.written() for part in programs.parts])
     first: dict = {}
     for n, v in enumerate(values):
@@ -182,14 +191,16 @@ def writes_outside(recorder, programs, values):
 
 # ------------------------------------------------------------------ what a plan relies on
 def leaves_of(recording, programs, modules):
-    """(leaf, whether it has no gradient, whether it needs one), for those that the programs or their optimisers see."""
+    """(leaf, whether it has no gradient, whether it needs one), for those that the programs or
+    their optimisers see."""
     program = programs.parts[0].program
     seen = {id(t) for t, _ in (*program.gradients, *program.stepped())}
     groups = [g for i in program.effects() for g in getattr(i.args[0], "param_groups", ())]
     seen |= {id(p) for g in groups for p in g["params"]}   # those without gradient, too
     if recording.recorder.ran_backward:
         seen |= {id(p) for m in modules for p in m.parameters()}
-    return [(t, before is None, t.needs_grad) for t, before in recording.grads.values() if id(t) in seen]
+    return [(t, before is None, t.needs_grad)
+            for t, before in recording.grads.values() if id(t) in seen]
 
 
 def guards_of(recording, programs, wiring, leaves, surroundings):
@@ -200,14 +211,17 @@ def guards_of(recording, programs, wiring, leaves, surroundings):
     if recording.recorder.ran_backward:
         unhooked += [t for t in outside if t.needs_grad]
     memory = Memory(outside, [*programs.parts[0].inputs, *captured], written, addressed)
-    found = [(Arrays(outside, captured), outside), (Leaves(leaves), leaves), (Unhooked(unhooked), unhooked),
-             (memory, memory.sharing or memory.placed), (surroundings, not surroundings.none)]
+    found = [(Arrays(outside, captured), outside), (Leaves(leaves), leaves),
+             (Unhooked(unhooked), unhooked), (memory, memory.sharing or memory.placed),
+             (surroundings, not surroundings.none)]
     return [guard for guard, needed in found if needed]
 
 
 # ------------------------------------------------------------------ plans
-def planned(function, args, kwargs, tensors, names, modules, surroundings, native=False, sized=False):
-    """Run a function once while recording: (its plan, None, its result), or (None, the reason why not, its result)."""
+def planned(function, args, kwargs, tensors, names, modules, surroundings, native=False,
+            sized=False):
+    """Run a function once while recording: (its plan, None, its result), or (None, the reason why
+    not, its result)."""
     recording = record(function, args, kwargs, tensors, names, surroundings, native)
     if recording.reason is not None:
         return None, recording.reason, recording.result
@@ -216,14 +230,15 @@ def planned(function, args, kwargs, tensors, names, modules, surroundings, nativ
 
 
 def plan_of(recording, tensors, modules, surroundings, sized):
-    """The plan of a recording, and the function's result with the plan's backward pass behind it."""
+    """The plan of a recording, and the function's result with the plan's backward pass behind
+    it."""
     programs = programs_of(recording, modules)
     wiring = wiring_of(recording, programs)
     leaves = leaves_of(recording, programs, modules)
     pure = all(i.pure for part in programs.parts for i in part.program.instructions)
     repeatable = pure and not wiring.written and not leaves
-    plan = Plan(programs, wiring, guards_of(recording, programs, wiring, leaves, surroundings), surroundings,
-                printed(programs), repeatable, sized)
+    guards = guards_of(recording, programs, wiring, leaves, surroundings)
+    plan = Plan(programs, wiring, guards, surroundings, printed(programs), repeatable, sized)
     arrays = [t.array for t in recording.results.new]
     recording.results.forget()
     if wiring.backward is None:
@@ -236,15 +251,17 @@ def plan_of(recording, tensors, modules, surroundings, sized):
 
 
 class Plan:
-    """``run(tensors)`` gives what the function would return, by the code that the plan has at present."""
+    """``run(tensors)`` gives what the function would return, by the code that the plan has at
+    present."""
 
     graph: Any = None                                      # a captured graph that runs the code
-    outdated = False                                       # whether a trace with native kernels is to take its place
+    outdated = False  # whether a trace with native kernels is to take its place
 
     def __init__(self, programs, wiring, guards, surroundings, code, repeatable, sized):
         self.programs, self.wiring, self.guards = programs, wiring, guards
-        self.surroundings = surroundings                   # which keeps the objects that a call is told by
-        self.repeatable, self.sized = repeatable, sized    # a run changes nothing; sizes are parameters of the C
+        self.surroundings = surroundings  # which keeps the objects that a call is told by
+        # a run changes nothing; sizes are parameters of the C
+        self.repeatable, self.sized = repeatable, sized
         self.base, self.simple = wiring.base, wiring.is_simple()
         self.notes = [*programs.parts[0].program.notes, *code.notes]
         self.use(code)
@@ -263,10 +280,12 @@ class Plan:
         return True
 
     def noted(self, tensors, circumstances):
-        """Note of what kind the arguments are that it serves, all plain tensors; itself, or None if they are not."""
+        """Note of what kind the arguments are that it serves, all plain tensors; itself, or None if
+        they are not."""
         if not all([x.__class__ is Tensor and x.node is None for x in tensors]):
             return None
-        self.kinds = [(x.array.shape, x.array.dtype, x.array.strides, x.needs_grad) for x in tensors]
+        arrays = [x.array for x in tensors]
+        self.kinds = [(a.shape, a.dtype, a.strides, x.needs_grad) for a, x in zip(arrays, tensors)]
         self.circumstances = circumstances
         return self
 
@@ -292,7 +311,7 @@ class Plan:
             arrays += [t.array for t in wiring.outside]
         if self.simple:
             return wrap(self.function(*arrays)[0], wiring.base)
-        try:                                               # `arrays` holds gradients that may go in the meantime
+        try:  # `arrays` holds gradients that may go in the meantime
             results = self.function(*arrays)
         finally:
             if wiring.written:

@@ -1,7 +1,7 @@
 """Programs as functions: source is printed, and executed.
 
-There are three forms: NumPy's calls, C with a little Python around it, launches of a device's kernels.
-"""
+There are three forms: NumPy's calls, C with a little Python around it, launches of a device's
+kernels. """
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from .native import Native
 
 __all__ = ["Code", "in_c", "printed"]
 
-numbers = count(1)                                         # of programs, for their file names in tracebacks
+numbers = count(1)  # of programs, for their file names in tracebacks
 
 
 @dataclass(frozen=True)
 class Code:
-    """A function for each part of some programs, its buffers in its globals; the source; what is to be noted.
+    """A function for each part of some programs, its buffers in its globals; the source; what is to
+    be noted.
 
     `pieces`: (name, program, its `Piece`s) of what was lowered.
     """
@@ -39,27 +40,34 @@ class Code:
 def printed(programs):
     """Programs as NumPy's calls, or as launches for a device."""
     on_device = programs.base.xp is not np
-    made = [(Launched if on_device else Source)(*arguments(part, programs.base)) for part in programs.parts]
-    lowered = made if on_device else ()
-    return Code(*functions([defined(m, m.scope) for m in made]), "\n\n".join([m.text for m in made]),
-                pieces=pieces_of(lowered), notes=tuple([note for m in lowered for note in m.notes]))
+    printer = Launched if on_device else Source
+    made = [printer(*arguments(part, programs.base)) for part in programs.parts]
+    forward, backward = functions([defined(m, m.scope) for m in made])
+    source = "\n\n".join([m.text for m in made])
+    if not on_device:
+        return Code(forward, backward, source)
+    return Code(forward, backward, source, pieces=pieces_of(made), notes=notes_of(made))
 
 
 def in_c(programs, code, wanted=lambda made: True, sized=False):
-    """Programs as C, in the place of `code`, if one of them is `wanted`; `sized`: with sizes as parameters."""
+    """Programs as C, in the place of `code`, if one of them is `wanted`; `sized`: with sizes as
+    parameters."""
     made = [Native(*arguments(part, programs.base), plain, sized)
             for part, plain in zip(programs.parts, (code.forward, code.backward))]
     if not any(wanted(m) for m in made):
-        return replace(code, notes=("NumPy, not C: no loop would do more than one array call does",))
+        why = "NumPy, not C: no loop would do more than one array call does"
+        return replace(code, notes=(why,))
     forward, backward = functions([defined(m, m.load()) for m in made])
-    return replace(code, forward=forward, backward=backward, c_source="".join([m.c_source for m in made]),
-                   pieces=pieces_of(made), notes=tuple([note for m in made for note in m.notes]))
+    c_source = "".join([m.c_source for m in made])
+    return replace(code, forward=forward, backward=backward, c_source=c_source,
+                   pieces=pieces_of(made), notes=notes_of(made))
 
 
 def arguments(part, base):
     """What all printers are given of a part."""
     name = identifier(part.name, "run")
-    summary = f"{name}, as minitorch.compile has traced it: {len(part.program.instructions)} array calls."
+    calls = len(part.program.instructions)
+    summary = f"{name}, as minitorch.compile has traced it: {calls} array calls."
     return part.program, part.inputs, part.captured, base, name, summary, part.tensor_names
 
 
@@ -72,10 +80,15 @@ def pieces_of(made):
     return tuple([(m.name, m.program, m.pieces()) for m in made])
 
 
+def notes_of(made):
+    return tuple([note for m in made for note in m.notes])
+
+
 def defined(source, scope):
     """The function that a source defines."""
     filename = f"<compiled {source.name} {next(numbers)}>"
-    scope = {**scope, "__name__": "minitorch.generated"}   # whose warnings are filtered as the package's
+    # whose warnings are filtered as the package's
+    scope = {**scope, "__name__": "minitorch.generated"}
     scope.setdefault("set_gradients", set_gradients)
     exec(compile(source.text, filename, "exec"), scope)
     lines = [line + "\n" for line in source.text.splitlines()]

@@ -1,9 +1,9 @@
-"""A traced program: values and the instructions that make them, in order, and what is done to shorten it.
+"""A traced program: values and the instructions that make them, in order, and what is done to
+shorten it.
 
-An instruction is one call of an array function (``np.add``, ``F.conv2d``), one method or index of an array, a write in
-place, or an effect outside arrays (an optimiser's step). Nothing here runs anything: `trace` makes a program, `emit`
-turns it into source.
-"""
+An instruction is one call of an array function (``np.add``, ``F.conv2d``), one method or index of
+an array, a write in place, or an effect outside arrays (an optimiser's step). Nothing here runs
+anything: `trace` makes a program, `emit` turns it into source. """
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..utils._pytree import tree_leaves, tree_map
 
 __all__ = ["Value", "Instruction", "Program"]
 
-SMALL = 256                # bytes up to which the result of a call on constants is kept in its place
+SMALL = 256  # bytes up to which the result of a call on constants is kept in its place
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 OF_BACKEND = ("op", "full op", "backend")
 
@@ -24,16 +24,16 @@ OF_BACKEND = ("op", "full op", "backend")
 class Value:
     """One array of the program.
 
-    `kind` is "input" (an argument), "captured" (a tensor that the function uses from outside), "constant" (an array
-    that never changes) or "made" (by an instruction). `root` is the value whose memory it looks at, itself if it owns
-    its memory; `example` the array that it was in the trace; only its shape, dtype and layout are relied on.
-    """
+    `kind` is "input" (an argument), "captured" (a tensor that the function uses from outside),
+    "constant" (an array that never changes) or "made" (by an instruction). `root` is the value
+    whose memory it looks at, itself if it owns its memory; `example` the array that it was in the
+    trace; only its shape, dtype and layout are relied on. """
 
     def __init__(self, kind, example, root=None, source: Any = None, name=""):
         self.kind, self.example, self.source, self.name = kind, example, source, name
         self.root: Value = root or self
-        self.scalar = False                                # whether NumPy may make a scalar here, not an array
-        self.fixed = kind == "constant"                    # of a root: whether it is the same in every run
+        self.scalar = False  # whether NumPy may make a scalar here, not an array
+        self.fixed = kind == "constant"  # of a root: whether it is the same in every run
 
     shape = property(lambda self: self.example.shape)
     dtype = property(lambda self: self.example.dtype)
@@ -44,32 +44,33 @@ class Value:
 
 
 # How the kinds of instructions are called in source; a method or an attribute has a name alone.
-SPELLED = {"op": "F.{}", "full op": "F.full_{}", "backend": "F.{}", "ufunc": "np.{}", "call": "np.{}",
-           **{method: "np.{}." + method for method in UFUNC_METHODS}}
+SPELLED = {"op": "F.{}", "full op": "F.full_{}", "backend": "F.{}", "ufunc": "np.{}",
+           "call": "np.{}", **{method: "np.{}." + method for method in UFUNC_METHODS}}
 
 
 class Instruction:
-    """One call of an array function, one method or index of an array, a write in place or an effect.
+    """One call of an array function, one method or index of an array, a write in place or an
+    effect.
 
-    `kind` says what `what` names: a definition in the registry ("op"; "full op" if it also returns what the backward
-    pass keeps), another function of the backend ("backend"), a ufunc ("ufunc"), one of its methods ("reduce",
-    "accumulate", "at", ...), another function of the array module ("call"), a "method" or an "attribute" of an array,
-    its brackets ("index", "write"), or something that happens outside arrays ("effect").
+    `kind` says what `what` names: a definition in the registry ("op"; "full op" if it also returns
+    what the backward pass keeps), another function of the backend ("backend"), a ufunc ("ufunc"),
+    one of its methods ("reduce", "accumulate", "at", ...), another function of the array module
+    ("call"), a "method" or an "attribute" of an array, its brackets ("index", "write"), or
+    something that happens outside arrays ("effect").
 
-    `args` and `kwargs` hold Values, plain Python data and pytrees of them. `writes` are the values written in place.
-    `pure` says that the same operands give the same result and nothing else happens. `phase` is the part of the run
-    that it comes from, for the reader.
-    """
+    `args` and `kwargs` hold Values, plain Python data and pytrees of them. `writes` are the values
+    written in place. `pure` says that the same operands give the same result and nothing else
+    happens. `phase` is the part of the run that it comes from, for the reader. """
 
     def __init__(self, kind, what, args=(), kwargs=None, results=(), writes=(), pure=True,
                  phase="forward"):
         self.kind, self.what, self.args, self.kwargs = kind, what, args, kwargs or {}
         self.name = SPELLED.get(kind, "{}").format(what)
         self.results, self.writes, self.pure, self.phase = list(results), list(writes), pure, phase
-        self.template: Any = None                          # the nest of results, if it is not one array
-        self.fixed = False                                 # whether what it computes is the same in every run
-        self.line: Any = None                              # of an effect: the file and line of the caller
-        self.part = 0                                      # 1: of a backward pass that is to be a program of its own
+        self.template: Any = None  # the nest of results, if it is not one array
+        self.fixed = False  # whether what it computes is the same in every run
+        self.line: Any = None  # of an effect: the file and line of the caller
+        self.part = 0  # 1: of a backward pass that is to be a program of its own
 
     @property
     def op(self):
@@ -114,10 +115,11 @@ def substitute(x, mapping):
 
 
 class Program:
-    """`instructions` in order; `outputs`, which must exist at the end; `gradients`: (leaf, Value or None) to leave.
+    """`instructions` in order; `outputs`, which must exist at the end; `gradients`: (leaf, Value or
+    None) to leave.
 
-    `in_c`: traced with the native kernels that programs in C call, which may keep other values than NumPy's do.
-    """
+    `in_c`: traced with the native kernels that programs in C call, which may keep other values than
+    NumPy's do. """
 
     in_c = False
 
@@ -128,11 +130,13 @@ class Program:
         self.notes: list[str] = []
 
     def kept(self):
-        """The values that are needed after the last instruction: results, and gradients that tensors hold by then."""
+        """The values that are needed after the last instruction: results, and gradients that
+        tensors hold by then."""
         return [*self.outputs, *(v for _, v in self.gradients if v is not None)]
 
     def held(self):
-        """`kept`, and the gradients that were given to an optimiser: tensors may hold them for longer than the run."""
+        """`kept`, and the gradients that were given to an optimiser: tensors may hold them for
+        longer than the run."""
         return [*self.kept(), *(v for i in self.effects() for v in i.operands())]
 
     def effects(self):
@@ -156,25 +160,27 @@ class Program:
     def separate(self):
         """Take values from outside that share memory for separate ones if nothing is written to it.
 
-        Then the program does not rely on their sharing it, as parameters that lie in one array may cease to.
-        """
+        Then the program does not rely on their sharing it, as parameters that lie in one array may
+        cease to. """
         written = self.written()
         values = dict.fromkeys((*self.all_values(self.instructions), *self.kept()))
         origin = {v: v for v in values if v.kind in ("input", "captured") and v.root not in written}
         for i in self.instructions:
             for r in i.results:
                 if r.root is not r and r.root not in written and r not in origin:
-                    origin[r] = next((origin[v] for v in i.operands() if v.root is r.root and v in origin), r.root)
+                    sources = (origin[v] for v in i.operands() if v.root is r.root and v in origin)
+                    origin[r] = next(sources, r.root)
         for v, root in origin.items():
             v.root = root
 
     def share_common(self):
-        """Compute the same pure call of the same operands once, as long as nothing is written in between.
+        """Compute the same pure call of the same operands once, as long as nothing is written in
+        between.
 
-        A write changes memory, not values: after one to a root, calls that read this root are new. Results that are
-        written to are never shared, nor are the program's own results with its backward pass: whoever has them may
-        write to them first, as eagerly, where the backward pass computes such a value itself.
-        """
+        A write changes memory, not values: after one to a root, calls that read this root are new.
+        Results that are written to are never shared, nor are the program's own results with its
+        backward pass: whoever has them may write to them first, as eagerly, where the backward pass
+        computes such a value itself. """
         written = self.written()
         held, returned = {v.root for v in self.held()}, {v.root for v in self.outputs}
 
@@ -215,12 +221,15 @@ class Program:
             yield from i.operands()
 
     def remove_dead(self):
-        """Drop pure calls whose results are not read, and writes to memory that nobody looks at afterwards."""
+        """Drop pure calls whose results are not read, and writes to memory that nobody looks at
+        afterwards."""
         needed = {v.root for v in self.kept()}
         left = []
         for i in reversed(self.instructions):
-            lives = not i.pure or any(r.root in needed for r in i.results)     # (random numbers: a draw moves a stream)
-            lives = lives or any(v.root in needed or v.root.kind in ("captured", "input") for v in i.writes)
+            # (random numbers: a draw moves a stream)
+            lives = not i.pure or any(r.root in needed for r in i.results)
+            lives = lives or any(v.root in needed or v.root.kind in ("captured", "input")
+                                 for v in i.writes)
             if lives:
                 left.append(i)
                 needed.update(v.root for v in i.operands())
@@ -240,7 +249,8 @@ class Program:
         self.instructions = left
 
     def merge_views(self):
-        """Views that look at the same elements in the same way are one: ``x.T.T`` is `x`, a reshape may be nothing."""
+        """Views that look at the same elements in the same way are one: ``x.T.T`` is `x`, a reshape
+        may be nothing."""
         seen: dict[Any, Value] = {}
         mapping: dict[Value, Value] = {}
         left = []
@@ -258,7 +268,8 @@ class Program:
         self.rename(mapping)
 
     def remove_copies(self):
-        """Where an array is copied when its memory is read for the last time, let the copy be the array itself."""
+        """Where an array is copied when its memory is read for the last time, let the copy be the
+        array itself."""
         last: dict[Value, int] = {}
         makers: dict[Value, Instruction] = {}
         for n, i in enumerate(self.instructions):
@@ -277,7 +288,7 @@ class Program:
         self.instructions = left
         self.rename(mapping)
         for v in {*self.all_values(self.instructions), *self.kept()}:
-            while v.root in mapping:                       # a view of the copy is one of the original now
+            while v.root in mapping:  # a view of the copy is one of the original now
                 v.root = mapping[v.root].root
 
     def rename(self, mapping):
@@ -286,15 +297,17 @@ class Program:
         self.gradients = [(t, mapping.get(v, v)) for t, v in self.gradients]
 
 
-# ------------------------------------------------------------------ questions about instructions and values
+# ------------------------------------------------------------------ questions about instructions an
 def is_constant(i):
-    """True if an instruction makes the same in every run, and no more memory than a constant may take."""
+    """True if an instruction makes the same in every run, and no more memory than a constant may
+    take."""
     if not i.pure or i.writes or i.kind in OF_BACKEND or i.key == ("call", "empty"):
         return False
     if isinstance(i.template, tuple) or any(v.kind != "constant" for v in i.operands()):
         return False
     copied = i.key == ("call", "array") and not i.kwargs and len(i.args) == 1
-    return copied or all(r.nbytes <= SMALL for r in i.results)         # a copy of a constant takes no more memory
+    # a copy of a constant takes no more memory
+    return copied or all(r.nbytes <= SMALL for r in i.results)
 
 
 def is_copy(i):
@@ -309,7 +322,8 @@ def is_whole(v):
 
 
 def makes_memory(maker, part):
-    """True if the maker of an array is known, called in this part of the program, and no look at another array."""
+    """True if the maker of an array is known, called in this part of the program, and no look at
+    another array."""
     return maker is not None and maker.kind not in ("index", "attribute") and maker.part == part
 
 
@@ -320,7 +334,8 @@ def look(v):
 
 
 def frozen(x):
-    """A pytree as a dictionary key. Classes of leaves count (1 is not 1.0); unhashable leaves count by identity."""
+    """A pytree as a dictionary key. Classes of leaves count (1 is not 1.0); unhashable leaves count
+    by identity."""
     if isinstance(x, (tuple, list)):
         return type(x).__name__, tuple(map(frozen, x))
     if isinstance(x, dict):

@@ -1,8 +1,8 @@
 """Recording: run a function once, and keep what it did.
 
-Two sorts: a function whose result needs no gradient (inference, or a whole training step with its own `backward`) is
-one program. Where the result needs a gradient, the trace goes on through the backward pass of the result.
-"""
+Two sorts: a function whose result needs no gradient (inference, or a whole training step with its
+own `backward`) is one program. Where the result needs a gradient, the trace goes on through the
+backward pass of the result. """
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ __all__ = ["BackwardTrace", "Recording", "record"]
 
 @dataclass(frozen=True)
 class BackwardTrace:
-    """The backward pass of results. `seeds` are the gradients that arrive, for the new results with the numbers `live`;
-    `outputs` the gradients (or None) for what is `wanted`: numbers of arguments, and leaves."""
+    """The backward pass of results. `seeds` are the gradients that arrive, for the new results with
+    the numbers `live`; `outputs` the gradients (or None) for what is `wanted`: numbers of
+    arguments, and leaves."""
 
     seeds: list[Value]
     live: list[int]
@@ -42,10 +43,11 @@ class BackwardTrace:
 
 @dataclass(frozen=True)
 class Recording:
-    """One traced run of a function: its `result`, and what it did; or the `reason` why that could not be recorded.
+    """One traced run of a function: its `result`, and what it did; or the `reason` why that could
+    not be recorded.
 
-    Nothing of this is needed once its programs are printed: `recorder` and `results` hold the arrays of the trace.
-    """
+    Nothing of this is needed once its programs are printed: `recorder` and `results` hold the
+    arrays of the trace. """
 
     result: Any
     reason: str | None = None
@@ -54,8 +56,8 @@ class Recording:
     recorder: Any = None                                   # with the program
     inputs: Any = ()                                       # the values of the arguments
     results: Any = None
-    grads: Any = None                                      # of all tensors: id -> (it, its gradient before the run)
-    freed: tuple = ()                                      # new results whose graph the function went through itself
+    grads: Any = None  # of all tensors: id -> (it, its gradient before the run)
+    freed: tuple = ()  # new results whose graph the function went through itself
     backward: BackwardTrace | None = None
 
 
@@ -117,26 +119,31 @@ def name_inputs(recorder: Recorder, tensors, names):
 
 
 def changed_gradients(recorder, before):
-    """(leaf, Value or None) for the tensors that have another `grad` than before the trace, or got one for a step."""
+    """(leaf, Value or None) for the tensors that have another `grad` than before the trace, or got
+    one for a step."""
     stepped = {id(t) for t, _ in recorder.program.stepped()}
     return [(t, None if t._grad is None else recorder.value_of(t._grad.array))
             for t, grad in before.values() if t._grad is not grad or id(t) in stepped]
 
 
 def is_freed(t):
-    """True if a backward pass from a tensor meets a node whose values were freed, so that it raises."""
+    """True if a backward pass from a tensor meets a node whose values were freed, so that it
+    raises."""
     _, order = engine.count_uses([t.node])
     return any(node.saved._saved is None if isinstance(node, FunctionNode) else
-               node.saved is None and getattr(node.op, "saves_arrays", False) for node in order if node.parents)
+               node.saved is None and getattr(node.op, "saves_arrays", False)
+               for node in order if node.parents)
 
 
 # ------------------------------------------------------------------ the backward pass of results
 def backward_of(results, base, recorder, tensors, ends):
-    """The new results whose graph the function went through itself, and the backward pass of the others."""
+    """The new results whose graph the function went through itself, and the backward pass of the
+    others."""
     live = [i for i, t in enumerate(results.new) if t.needs_grad]
     if recorder.ran_backward:
         if not all(is_freed(results.new[i]) for i in live):
-            recorder.give_up("it returns a result that can still be differentiated, after a backward pass")
+            recorder.give_up("it returns a result that can still be differentiated, after a "
+                             "backward pass")
         return tuple(live), None
     if recorder.broken is not None or not live:
         return (), None
@@ -156,20 +163,23 @@ def trace_backward(base, recorder, results, live, tensors, ends):
         seeds = [seed_of(results.new[i], base, recorder) for i in live]
         first = len(recorder.program.instructions)
         capture = dict.fromkeys(wanted)
-        try:                                               # retained: the result may yet have to do without a program
+        try:  # retained: the result may yet have to do without a program
             with without_hooks(wanted), recording(False):
                 engine.run(roots, seeds, False, True, capture)
         except Exception as error:
-            recorder.give_up(f"its backward pass cannot be traced ({type(error).__name__}: {error})")
+            why = f"{type(error).__name__}: {error}"
+            recorder.give_up(f"its backward pass cannot be traced ({why})")
             return None
     check_backward(recorder, first)
     outputs = [None if g is None else recorder.value_of(g) for g in capture.values()]
     recorder.program.outputs += [v for v in outputs if v is not None]
-    return BackwardTrace([t.array.value for t in seeds], live, [ends.number(p, tensors) for p in wanted], outputs)
+    wanted = [ends.number(p, tensors) for p in wanted]
+    return BackwardTrace([t.array.value for t in seeds], live, wanted, outputs)
 
 
 def is_end(p):
-    """True for a leaf, and for the node of an argument, where the backward pass of the function ends."""
+    """True for a leaf, and for the node of an argument, where the backward pass of the function
+    ends."""
     return not p.parents or isinstance(p, GraphEnd)
 
 
@@ -204,7 +214,8 @@ def without_hooks(nodes):
 
 
 def check_backward(recorder, first):
-    """Mark the instructions of the backward pass, from number `first` on; give up if they write to the forward's."""
+    """Mark the instructions of the backward pass, from number `first` on; give up if they write to
+    the forward's."""
     forward, backward = recorder.program.instructions[:first], recorder.program.instructions[first:]
     for i in backward:
         i.part = 1
@@ -213,9 +224,10 @@ def check_backward(recorder, first):
         recorder.give_up("its backward pass writes to what the forward pass made or was given")
 
 
-# ------------------------------------------------------------------ arguments that belong to another graph
+# ------------------------------------------------------------------ arguments that belong to anothe
 class GraphEnd(Node):
-    """Stands in front of the node of an argument while the function is traced, so that the trace can end there."""
+    """Stands in front of the node of an argument while the function is traced, so that the trace
+    can end there."""
 
     __slots__ = ()
 
@@ -234,16 +246,19 @@ class GraphEnds:
     """The `GraphEnd`s of the arguments that are no leaves."""
 
     def __init__(self, tensors):
-        self.ends = [(i, t, t.node, GraphEnd(t)) for i, t in enumerate(tensors) if t.node is not None]
+        self.ends = [(i, t, t.node, GraphEnd(t))
+                     for i, t in enumerate(tensors) if t.node is not None]
         for _, t, _, end in self.ends:
             t.node = end
 
     def leave(self, recorder):
-        """Give the arguments their nodes back, unless the function gave them others or put hooks there."""
+        """Give the arguments their nodes back, unless the function gave them others or put hooks
+        there."""
         for _, t, node, end in self.ends:
             if end.hooks is not None:
                 recorder.give_up("it registers a hook on an argument, or retains its gradient")
-                if t.node is end and node.hooks is None:   # they are for gradients from before the call, too
+                # they are for gradients from before the call, too
+                if t.node is end and node.hooks is None:
                     node.hooks, end.hooks = end.hooks, None
             if end.hooks is None and t.node is end:
                 t.node = node

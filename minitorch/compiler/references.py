@@ -1,4 +1,5 @@
-"""Lowering of an op by its reference: that is run on the arrays of the trace, and what it did is lowered."""
+"""Lowering of an op by its reference: that is run on the arrays of the trace, and what it did is
+lowered."""
 
 from __future__ import annotations
 
@@ -47,9 +48,10 @@ class References:
         """The items of an op's reference, in place of the op."""
         recorder = Recorder(self.base.ndarray)
         tracer = ReferenceTracer(self.base, recorder)
-        for v in values_in((args, kwargs)):
+        values = values_in((args, kwargs))
+        for v in values:
             recorder.roots.setdefault(id(owner(v.example)), (owner(v.example), v.root))
-        if any(recorder.roots[id(owner(v.example))][1] is not v.root for v in values_in((args, kwargs))):
+        if any(recorder.roots[id(owner(v.example))][1] is not v.root for v in values):
             raise NoLowering("operands whose memory was found to be another's")
 
         def traced(v):
@@ -58,19 +60,20 @@ class References:
             made = Traced(v.example, recorder)
             made.value = v
             return made
-        halves = any(is_half(v.dtype) for v in values_in((args, kwargs)))
+        halves = any(is_half(v.dtype) for v in values)
         function = getattr(Float32Compute(tracer) if halves else tracer, i.name[2:])
         try:
             with np.errstate(all="ignore"):
                 result = function(*tree_map(traced, args), **tree_map(traced, kwargs))
-        except Exception as error:                         # it looks at values that are not those of the trace any more
+        except Exception as error:  # it looks at values that are not those of the trace any more
             raise NoLowering(f"its reference fails ({type(error).__name__})")
         finally:
             for x in recorder.owners.values():             # which share the versions of the arrays
                 graph.versions.pop(id(x), None)
         if recorder.broken is not None:
             raise NoLowering(recorder.broken.split(", at ")[0])
-        return self.as_results(i, recorder, arrays_in(result) if not isinstance(result, Traced) else [result])
+        found = [result] if isinstance(result, Traced) else arrays_in(result)
+        return self.as_results(i, recorder, found)
 
     def as_results(self, i, recorder, results):
         """Lower what a reference did; its results become those of the instruction."""
@@ -97,7 +100,8 @@ class References:
 
     @contextmanager
     def attempt(self, roots):
-        """Within the block `roots` are written to as well; where it fails, nothing is left of it."""
+        """Within the block `roots` are written to as well; where it fails, nothing is left of
+        it."""
         written, constants, makers = self.written, self.constants, dict(self.makers)
         self.written, self.constants = written | roots, []
         try:
@@ -112,7 +116,8 @@ class References:
 
 
 def matched(wanted, found, recorder):
-    """Which values of a reference can be an instruction's results as they are, and (value, result) of the others."""
+    """Which values of a reference can be an instruction's results as they are, and (value, result)
+    of the others."""
     if len(found) != len(wanted):
         raise NoLowering("another number of results")
     made = {v for j in recorder.program.instructions for v in j.results}

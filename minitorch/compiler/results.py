@@ -1,8 +1,7 @@
 """The results of a compiled function: taken apart at the trace, put together after each run.
 
-A result may be a tensor from outside (then it is that tensor again), a view of one (then later writes to either are
-seen by the other's graph), a view of another result, or new.
-"""
+A result may be a tensor from outside (then it is that tensor again), a view of one (then later
+writes to either are seen by the other's graph), a view of another result, or new. """
 
 import enum
 import weakref
@@ -29,13 +28,13 @@ OWN = {"array", "backend", "node", "needs_grad", "_base", "_views", "_grad", "ho
 class Results:
     """The pytree of a function's results; ``build(arrays, tensors)`` makes another."""
 
-    links: Any = ()                                        # (which new one is a view, where its base is)
-    versions: Any = ()                                     # (which new one, how often the program writes to it)
+    links: Any = ()  # (which new one is a view, where its base is)
+    versions: Any = ()  # (which new one, how often the program writes to it)
 
     def __init__(self, result, recorder, tensors, grads):
         """`grads`: of all tensors from outside, id -> (it, its gradient before the run)."""
         self.leaves, self.spec = tree_flatten(result)
-        self.new, places = [], {}                          # the new tensors; where each tensor comes from
+        self.new, places = [], {}  # the new tensors; where each tensor comes from
         for n, x in enumerate(self.leaves):
             if isinstance(x, Tensor):
                 if id(x) not in places:
@@ -44,7 +43,8 @@ class Results:
             elif not isinstance(x, PLAIN):
                 recorder.give_up(f"it returns a {type(x).__name__}")
         self.count = len(self.new)
-        self.single = len(self.leaves) == 1 and self.spec.is_leaf() and isinstance(self.leaves[0], New)
+        self.single = (len(self.leaves) == 1 and self.spec.is_leaf()
+                       and isinstance(self.leaves[0], New))
         self.all_new = all(isinstance(x, New) for x in self.leaves if isinstance(x, Place))
         self.inference = [n for n, t in enumerate(self.new) if t.is_inference()]
         self.links = self.find_links(recorder, tensors, grads)
@@ -64,8 +64,10 @@ class Results:
     def check(t, recorder):
         """Give up for a new tensor that is more than an array and a node."""
         hooks = t.node.hooks if t.node is not None else t.hooks
-        if type(t) is not Tensor or not OWN >= set(kept.__get__(t)) or hooks is not None or t._grad is not None:
-            recorder.give_up("it returns a tensor with a class, hooks, a gradient or attributes of its own")
+        own = type(t) is not Tensor or not OWN >= set(kept.__get__(t))
+        if own or hooks is not None or t._grad is not None:
+            recorder.give_up("it returns a tensor with a class, hooks, a gradient or attributes of "
+                             "its own")
         elif t.array.__class__ is not t.backend.ndarray or not hasattr(t.array, "recorder"):
             recorder.give_up("it returns a tensor on another device")
         elif t.needs_grad and t.node is None:
@@ -84,13 +86,14 @@ class Results:
                 links.append((n, place))
             else:
                 hidden.setdefault(id(t._base), []).append(t)
-        for views in hidden.values():                      # of memory that nobody else has: each is on its own
+        for views in hidden.values():  # of memory that nobody else has: each is on its own
             if any(t.needs_grad for t in views) and overlap([t.array.array for t in views]):
                 recorder.give_up("it returns views of the same elements")
         return links
 
     def place_of_base(self, base, tensors, grads):
-        """Where a program finds a tensor that others are views of, or another view of it; None if nowhere."""
+        """Where a program finds a tensor that others are views of, or another view of it; None if
+        nowhere."""
         for i, x in enumerate(tensors):
             if x is base or x._base is base:
                 return Argument(i)
@@ -110,7 +113,8 @@ class Results:
         self.new = ()
 
     def mark(self, made, name):
-        """Tell the new tensors of a run how often they were written to, and that they are inference tensors."""
+        """Tell the new tensors of a run how often they were written to, and that they are inference
+        tensors."""
         if self.versions:
             bump([(made[n].array, count) for n, count in self.versions], name)
         for n in self.inference:
@@ -125,8 +129,10 @@ class Results:
         if self.single:
             return made[0]
         if self.all_new:
-            return self.spec._build(iter([made[x.at] if x.__class__ is New else x for x in self.leaves]))
-        return self.spec._build(iter([x.find(made, tensors) if isinstance(x, Place) else x for x in self.leaves]))
+            found = [made[x.at] if x.__class__ is New else x for x in self.leaves]
+        else:
+            found = [x.find(made, tensors) if isinstance(x, Place) else x for x in self.leaves]
+        return self.spec._build(iter(found))
 
 
 class Place:
@@ -169,12 +175,14 @@ class Grad:
 
 
 def holder_of(tensor, grads):
-    """Where later runs find the array of a tensor from outside: itself, or `Grad` of a leaf for a gradient."""
+    """Where later runs find the array of a tensor from outside: itself, or `Grad` of a leaf for a
+    gradient."""
     return next((Grad(t) for t, grad in grads.values() if grad is tensor), tensor)
 
 
 def link(view, root):
-    """Note that one tensor is a view of another: `core.tensor.mark_view`, for arrays that may be the same."""
+    """Note that one tensor is a view of another: `core.tensor.mark_view`, for arrays that may be
+    the same."""
     view._base = root
     if root._views is None:
         root._views = []

@@ -1,4 +1,5 @@
-"""The stance of the whole process towards compiling: `compiler.set_stance` and `compiler.set_default_backend`."""
+"""The stance of the whole process towards compiling: `compiler.set_stance` and
+`compiler.set_default_backend`."""
 
 __all__ = ["current"]
 
@@ -14,9 +15,11 @@ class Stance:
         self.word, self.eager = word, word == "force_eager"
 
     def recompile(self, function):
-        """Whether a function may be compiled for another kind of arguments. RuntimeError where that is an error."""
+        """Whether a function may be compiled for another kind of arguments. RuntimeError where that
+        is an error."""
         if self.word == "fail_on_recompile":
-            raise RuntimeError(f"{getattr(function, '__name__', function)} would be compiled again, and the stance is "
+            name = getattr(function, "__name__", function)
+            raise RuntimeError(f"{name} would be compiled again, and the stance is "
                                f"fail_on_recompile: none of its programs takes these arguments")
         return self.word != "eager_on_recompile"
 

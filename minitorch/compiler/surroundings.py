@@ -1,9 +1,10 @@
-"""Python values that a function reads besides its arguments: globals, closures, attributes of modules and objects.
+"""Python values that a function reads besides its arguments: globals, closures, attributes of
+modules and objects.
 
-A program has the values that these had in its trace, so it serves only while they are the same objects (or equal
-numbers and texts). Tensors may change their values: the program reads them anew. What belongs to this package and to
-Python is left out, and optimisers, which take their steps themselves.
-"""
+A program has the values that these had in its trace, so it serves only while they are the same
+objects (or equal numbers and texts). Tensors may change their values: the program reads them anew.
+What belongs to this package and to Python is left out, and optimisers, which take their steps
+themselves. """
 
 import functools
 import sys
@@ -68,12 +69,12 @@ class Surroundings:
                 return f"it changes {found!r}, which is no tensor's value"
         return "" if self.hold() else "it changes a variable from outside"
 
-    # -- finding -------------------------------------------------------------------------------------------
+    # -- finding -----------------------------------------------------------------------------------
     def look(self, x):
         """Note the places in an object, and what to look at next."""
         if isinstance(x, (*PLAIN, Tensor, Stepping)) or id(x) in self.seen:
             return
-        self.seen[id(x)] = x                               # and keep it, so that its id stays its own
+        self.seen[id(x)] = x  # and keep it, so that its id stays its own
         if isinstance(x, np.ndarray):
             self.arrays = True
         elif isinstance(x, types.FunctionType):
@@ -119,7 +120,8 @@ class Surroundings:
         """A layer or model: its attributes and hooks, by way of the count of changes to modules."""
         kept = vars(m)
         inner = [kept[p] for p in PLACES if p in kept]
-        self.in_modules.add(kept, [k for k, v in kept.items() if k in PLACES or isinstance(v, (*PLAIN, tuple, Tensor))])
+        self.in_modules.add(kept, [k for k, v in kept.items()
+                                   if k in PLACES or isinstance(v, (*PLAIN, tuple, Tensor))])
         for place in inner:
             self.in_modules.add_all(place, list(place))
             self.queue.extend(place.values())
@@ -138,7 +140,8 @@ class Surroundings:
                 self.queue.extend(f for f in vars(c).values() if isinstance(f, types.FunctionType))
 
     def named(self, x):
-        """A Python module or a class: the attributes whose names occur in the functions seen so far."""
+        """A Python module or a class: the attributes whose names occur in the functions seen so
+        far."""
         if is_foreign(getattr(x, "__module__", None) or x.__name__):
             found = [n for n in self.names if n in vars(x) and not n.startswith("__")]
             self.slots.add(vars(x), found)
@@ -173,14 +176,17 @@ class Slots:
         return self.changed() is None
 
     def changed(self):
-        """The key of the first place where something else is; equal numbers and texts are the same. None: nowhere."""
+        """The key of the first place where something else is; equal numbers and texts are the same.
+        None: nowhere."""
         for n, (place, key, value) in enumerate(zip(self.places, self.keys, self.values)):
             try:
                 now = place[key]
             except (KeyError, IndexError):
                 return key
             if now is not value:
-                if type(now) is not type(value) or not isinstance(value, PLAIN) or repr(now) != repr(value):
+                if type(now) is not type(value) or not isinstance(value, PLAIN):
+                    return key
+                if repr(now) != repr(value):
                     return key
                 self.values[n] = now
         return None if [*map(len, self.sized)] == self.sizes else "a list or dict"
@@ -197,8 +203,10 @@ def is_foreign(module_name):
 
 
 def is_strange(x):
-    """True if an argument cannot be watched: a set, an iterator, an object that keeps its state elsewhere."""
-    return not (hasattr(x, "__dict__") or isinstance(x, (np.ndarray, types.BuiltinFunctionType, types.MethodType))
+    """True if an argument cannot be watched: a set, an iterator, an object that keeps its state
+    elsewhere."""
+    known = np.ndarray, types.BuiltinFunctionType, types.MethodType
+    return not (hasattr(x, "__dict__") or isinstance(x, known)
                 or type(x).__module__.split(".")[0] in ("minitorch", "numpy"))
 
 

@@ -1,13 +1,12 @@
 """Tracing: run a function once, for real, while every array operation is written down.
 
-For the time of the trace the tensors of one backend hold `Traced` arrays, which stand in front of the real ones: an
-operation on them is carried out and recorded. So a trace is an ordinary eager run of the function, with its results
-and side effects; should the function turn out to depend on the data (``if loss > 3``), the run goes on and the
-recording is given up, with the reason.
+For the time of the trace the tensors of one backend hold `Traced` arrays, which stand in front of
+the real ones: an operation on them is carried out and recorded. So a trace is an ordinary eager run
+of the function, with its results and side effects; should the function turn out to depend on the
+data (``if loss > 3``), the run goes on and the recording is given up, with the reason.
 
-What is recorded are calls of the array module (``np.add``), methods and indices of arrays, and, for ops that are more
-than a few array calls (`conv2d`, `softmax`), the op itself (``F.conv2d``).
-"""
+What is recorded are calls of the array module (``np.add``), methods and indices of arrays, and, for
+ops that are more than a few array calls (`conv2d`, `softmax`), the op itself (``F.conv2d``). """
 
 from __future__ import annotations
 
@@ -55,20 +54,21 @@ class Recorder:
     def __init__(self, ndarray=np.ndarray, generators=()):
         self.ndarray = ndarray
         self.program, self.broken, self.phase, self.ran_backward = Program(), None, "forward", False
-        self.roots = {}                                    # id of an array that owns memory -> (it, its root Value)
-        self.owners = {}                                   # the same -> the Traced array that owns it
-        self.addressed = set()                             # the same, where the place in memory was asked for
-        self.writes = {}                                   # the same -> how often it had been written to before
-        self.noticed = {}                                  # root -> whether one is counted, not all by ``x.data``
+        self.roots = {}  # id of an array that owns memory -> (it, its root Value)
+        self.owners = {}  # the same -> the Traced array that owns it
+        self.addressed = set()  # the same, where the place in memory was asked for
+        self.writes = {}  # the same -> how often it had been written to before
+        self.noticed = {}  # root -> whether one is counted, not all by ``x.data``
         self.closed, self.thread, self.streams = False, threading.get_ident(), Streams(generators)
 
     def give_up(self, reason):
         """Stop recording: from here on the run is an ordinary one."""
         if self.broken is None:
             line = calling_line()
-            self.broken = f"{reason}, at {line if isinstance(line, str) else ':'.join(map(str, line))}"
+            place = line if isinstance(line, str) else ":".join(map(str, line))
+            self.broken = f"{reason}, at {place}"
 
-    # -- values --------------------------------------------------------------------------------------------
+    # -- values ------------------------------------------------------------------------------------
     def known(self, array, kind, source=None):
         """The Value of an array: a view of memory that the program knows, or a piece of its own."""
         base = owner(array)
@@ -84,7 +84,8 @@ class Recorder:
             x = x.array                                    # kept by somebody since an earlier trace
         if isinstance(x, Traced):
             if x.value is None:
-                x.value = self.known(x.array, "constant" if x.tensor is None else "captured", x.tensor)
+                kind = "constant" if x.tensor is None else "captured"
+                x.value = self.known(x.array, kind, x.tensor)
             return x.value
         if id(owner(x)) in self.roots:
             if self.roots[id(owner(x))][1].kind != "constant":
@@ -94,7 +95,8 @@ class Recorder:
         return value
 
     def lift(self, x):
-        """A pytree of operands with Values in place of arrays. Named tuples stay: they are the same in every run."""
+        """A pytree of operands with Values in place of arrays. Named tuples stay: they are the same
+        in every run."""
         def value_or_constant(leaf):
             if isinstance(leaf, (Traced, self.ndarray)):
                 return self.value_of(leaf)
@@ -103,23 +105,25 @@ class Recorder:
             return leaf
         return tree_map(value_or_constant, x, is_leaf=is_named_tuple)
 
-    # -- instructions --------------------------------------------------------------------------------------
+    # -- instructions ------------------------------------------------------------------------------
     def call(self, kind, what, function, args, kwargs, writes=(), pure=True):
         """Carry out a call on the real arrays; record it; return its results as traced arrays."""
         result = self.carry_out(function, args, kwargs, pure)
         if self.closed:
             return result
-        if result is None and not writes:                  # np.copyto, np.put_along_axis: what else could it have done
+        # np.copyto, np.put_along_axis: what else could it have done
+        if result is None and not writes:
             writes = args[:1]
         if threading.get_ident() != self.thread:
             self.give_up("another thread computes meanwhile")
         if self.broken is not None:
             return self.wrap(result, None)
-        instruction = Instruction(kind, what, self.lift(tuple(args)), self.lift(dict(kwargs)), phase=self.phase,
-                                  pure=pure, writes=[self.value_of(w) for w in writes])
+        instruction = Instruction(kind, what, self.lift(tuple(args)), self.lift(dict(kwargs)),
+                                  phase=self.phase, pure=pure,
+                                  writes=[self.value_of(w) for w in writes])
         self.check(instruction)
         same = [x for x in arrays_in((args, kwargs)) if bare(x) is result]
-        if same:                                           # a write, or a call that returned what it was given
+        if same:  # a write, or a call that returned what it was given
             if writes:
                 self.program.instructions.append(instruction)
             return same[0]
@@ -129,7 +133,8 @@ class Recorder:
         return wrapped
 
     def carry_out(self, function, args, kwargs, pure):
-        """Do a call on the real arrays. A stream of random numbers moves in those that are not pure alone."""
+        """Do a call on the real arrays. A stream of random numbers moves in those that are not pure
+        alone."""
         if not pure:
             self.streams.check(self)
         result = function(*bare(args), **bare(kwargs))
@@ -145,7 +150,8 @@ class Recorder:
         fixed = i.pure and all(v.root.fixed for v in operands)
         for v in i.writes:
             v.root.fixed = v.root.fixed and fixed
-            self.noticed[v.root] = self.noticed.get(v.root, False) or counted(v.example) is owner(v.example)
+            noticed = self.noticed.get(v.root, False)
+            self.noticed[v.root] = noticed or counted(v.example) is owner(v.example)
         i.fixed = fixed
         if not fixed and by_values(i):
             self.give_up(f"the shape of a result depends on values ({i.name})")
@@ -156,14 +162,15 @@ class Recorder:
             return self.wrap_array(result, instruction)
         if isinstance(result, (tuple, list)):
             return self.wrap_nest(result, instruction)
-        if instruction is not None and not isinstance(result, (type(None), bool, int, float, str, np.dtype)):
+        plain = type(None), bool, int, float, str, np.dtype
+        if instruction is not None and not isinstance(result, plain):
             self.give_up(f"{instruction.name} returns a {type(result).__name__}")
         return result
 
     def wrap_array(self, result, instruction):
         scalar = isinstance(result, np.generic)
         traced = TracedScalar(np.asarray(result), self) if scalar else Traced(result, self)
-        if instruction is not None:                        # methods of a number, such as `astype`, return another
+        if instruction is not None:  # methods of a number, such as `astype`, return another
             v = traced.value = self.known(traced.array, "made")
             v.scalar = scalar or not result.shape and any(v.scalar for v in instruction.operands())
             if v.root is v:
@@ -178,7 +185,7 @@ class Recorder:
             made.append(self.wrap(r, instruction))
             if isinstance(made[-1], Traced):
                 templates.append(made[-1].value)
-            else:                                          # a nest within has just put its own template there
+            else:  # a nest within has just put its own template there
                 nested = isinstance(r, (tuple, list)) and instruction is not None
                 templates.append(instruction.template if nested else r)
         if instruction is not None:
@@ -193,19 +200,22 @@ class Recorder:
     def effect(self, name, function, objects):
         """Record something that happens outside arrays: an optimiser's step."""
         if self.broken is None:
-            self.program.instructions.append(Instruction("effect", name, tuple(objects), pure=False, phase="update"))
-            self.program.instructions[-1].line = calling_line()
+            step = Instruction("effect", name, tuple(objects), pure=False, phase="update")
+            step.line = calling_line()
+            self.program.instructions.append(step)
         before = {key: graph.version(memory.array) for key, memory in self.owners.items()}
         self.streams.check(self)
         try:
             return function()
         finally:
             self.streams.note()
-            for key, count in before.items():              # the step counts its writes itself, in each run
-                self.writes[key] = self.writes.get(key, 0) + graph.version(self.owners[key].array) - count
+            for key, count in before.items():  # the step counts its writes itself, in each run
+                now = graph.version(self.owners[key].array)
+                self.writes[key] = self.writes.get(key, 0) + now - count
 
     def writes_to(self, memory):
-        """How often the program itself has written to an array that owns its memory; known after the trace."""
+        """How often the program itself has written to an array that owns its memory; known after
+        the trace."""
         return graph.version(memory) - self.writes.get(id(memory), 0)
 
 
@@ -223,7 +233,8 @@ def by_values(i):
 
 
 class Streams:
-    """The states of the sources of random numbers, to notice draws and seeds that are not recorded."""
+    """The states of the sources of random numbers, to notice draws and seeds that are not
+    recorded."""
 
     def __init__(self, generators):
         self.generators = generators
@@ -245,20 +256,23 @@ class Streams:
 
 # ------------------------------------------------------------------ one run with traced arrays
 class Tracing(NodeHook):
-    """``with Tracing(base) as recorder``: all tensors of the backend `base` record what is done to them.
+    """``with Tracing(base) as recorder``: all tensors of the backend `base` record what is done to
+    them.
 
-    For that they hold `Traced` arrays meanwhile, and so do those made in the trace, until its end. Layers at the
-    backend interface do not suffice for a trace: derivative formulas, the engine's sums and some composites compute
-    with operators on arrays, past every layer, and arrays made there would pass for constants. And a layer sees arrays,
-    while a program has to find the tensor again whose array it read, since ``w.data = ...`` may give it another.
-    Nothing leads from an array or a backend to the tensors on it, as a list of all would cost every call something; so
-    the garbage collector is asked for them, at the beginning, at the end, and around steps of optimisers.
-    """
+    For that they hold `Traced` arrays meanwhile, and so do those made in the trace, until its end.
+    Layers at the backend interface do not suffice for a trace: derivative formulas, the engine's
+    sums and some composites compute with operators on arrays, past every layer, and arrays made
+    there would pass for constants. And a layer sees arrays, while a program has to find the tensor
+    again whose array it read, since ``w.data = ...`` may give it another. Nothing leads from an
+    array or a backend to the tensors on it, as a list of all would cost every call something; so
+    the garbage collector is asked for them, at the beginning, at the end, and around steps of
+    optimisers. """
 
     def __init__(self, base, calls=None):
         living = living_objects()
         self.base = base
-        self.recorder = Recorder(base.ndarray, [x for x in living if issubclass(type(x), Generator)])
+        generators = [x for x in living if issubclass(type(x), Generator)]
+        self.recorder = Recorder(base.ndarray, generators)
         self.tracer = Tracer(base, self.recorder, calls)
         self.tensors, self.steppers = tensors_of(base, living), {id(x): x for x in stepping.living}
         self.time = graph.version_counter
@@ -283,14 +297,15 @@ class Tracing(NodeHook):
         self.restore_versions()
 
     def check(self):
-        """Give up if the function has done something that a program does not do again; called at its end."""
+        """Give up if the function has done something that a program does not do again; called at
+        its end."""
         recorder = self.recorder
         recorder.streams.check(recorder)
         self.check_writes()
         for t, before in zip(self.tensors, self.before):
             if as_it_is(t) != before:
-                recorder.give_up("a tensor from outside is written to with its gradient, or is given another array, "
-                                 "hook or flag")
+                recorder.give_up("a tensor from outside is written to with its gradient, or is "
+                                 "given another array, hook or flag")
                 return
 
     def check_writes(self):
@@ -299,7 +314,8 @@ class Tracing(NodeHook):
         if self.is_written_past():
             recorder.give_up("it writes to a tensor on another device, or past the trace")
         written = recorder.program.written()
-        for key, memory in recorder.owners.items():        # ``x.transpose_()`` counts, but writes no element
+        # ``x.transpose_()`` counts, but writes no element
+        for key, memory in recorder.owners.items():
             root = recorder.roots[key][1] if key in recorder.roots else None
             if root is None or root.kind == "made" or root in written:
                 continue
@@ -314,7 +330,8 @@ class Tracing(NodeHook):
                    for x, v in graph.versions.items())
 
     def start(self, tensors, held=()):
-        """Put the tracer in the place of the backend; those in `held` get back the arrays they had."""
+        """Put the tracer in the place of the backend; those in `held` get back the arrays they
+        had."""
         held = dict(held)
         replace(self.base, self.tracer)
         for t in tensors:
@@ -336,13 +353,15 @@ class Tracing(NodeHook):
         return held
 
     def restore_nodes(self, living):
-        """Give graph nodes the real arrays and the backend: a run whose recording was given up is an ordinary one."""
+        """Give graph nodes the real arrays and the backend: a run whose recording was given up is
+        an ordinary one."""
         for x in living:
             kind = type(x)
             if issubclass(kind, Node):
                 backend = getattr(x, "backend", None)
-                if backend is self.tracer or backend.__class__ is Float32Compute and backend.backend is self.tracer:
-                    x.backend = self.base if backend is self.tracer else self.base.fp32
+                wide = backend.__class__ is Float32Compute and backend.backend is self.tracer
+                if wide or backend is self.tracer:
+                    x.backend = self.base.fp32 if wide else self.base
                     if isinstance(x.saved, tuple):
                         x.saved = bare(x.saved)
             elif kind is Saved and x.backend is self.tracer:
@@ -362,18 +381,19 @@ class Tracing(NodeHook):
                 if found.time > known.time:
                     known.time, known.writer, known.line = found.time, found.writer, found.line
 
-    # -- what node hooks and observers of steps are told -----------------------------------------------------
+    # -- what node hooks and observers of steps are told -------------------------------------------
     def run(self, node, pull):
         """A step of a backward pass."""
         outside = node.backend
         if outside.backend is self.base:
-            self.recorder.give_up("a backward pass goes on through a graph that was recorded outside")
+            self.recorder.give_up(
+                "a backward pass goes on through a graph that was recorded outside")
         if has_hooks(node) or any(has_hooks(p) for p in node.parents if p is not None):
             self.recorder.give_up("a backward pass runs hooks")
         if outside.backend is not self.base or self.base.on_host:
             return pull()
         node.backend = self.tracer if outside is self.base else self.tracer.fp32
-        try:                                               # kernels of a device take no arrays of a trace
+        try:  # kernels of a device take no arrays of a trace
             return pull()
         finally:
             node.backend = outside
@@ -388,10 +408,11 @@ class Tracing(NodeHook):
             recorder.phase = phase
 
     def step(self, x, run, has_arguments):
-        """The step of an optimiser or a schedule, as one instruction; inside, nothing is recorded."""
-        if self.outer is not None:                         # the trace of a function that called this one
+        """The step of an optimiser or a schedule, as one instruction; inside, nothing is
+        recorded."""
+        if self.outer is not None:  # the trace of a function that called this one
             run = functools.partial(self.outer, x, run, has_arguments)
-        if id(x) not in self.steppers:                     # one that the function itself has made: arrays as others
+        if id(x) not in self.steppers:  # one that the function itself has made: arrays as others
             return run()
         if has_arguments:
             self.recorder.give_up(f"{type(x).__name__}.step is given arguments")

@@ -1,4 +1,5 @@
-"""The arrays and the backend of a trace: what is done to them is carried out on the real ones and recorded."""
+"""The arrays and the backend of a trace: what is done to them is carried out on the real ones and
+recorded."""
 
 from __future__ import annotations
 
@@ -18,6 +19,9 @@ from ..utils._pytree import tree_leaves, tree_map
 
 __all__ = ["Traced", "TracedScalar", "Tracer", "arrays_in", "bare", "is_named_tuple"]
 
+# Functions that read shapes and dtypes alone
+OF_SHAPES = frozenset("shape ndim size result_type promote_types can_cast iinfo finfo "
+                      "broadcast_shapes".split())
 # What NumPy computes for ``x ** n``, unlike `numpy.power`
 EXACT_POWERS = {-1: np.reciprocal, 0.5: np.sqrt, 1: np.positive, 2: np.square}
 
@@ -44,14 +48,16 @@ def share_version(array, traced):
 
 
 class Behind(NamedTuple):
-    """Stands between the array of ``x.data`` and the memory `obj`, as a memoryview does outside of traces."""
+    """Stands between the array of ``x.data`` and the memory `obj`, as a memoryview does outside of
+    traces."""
 
     obj: Any
 
 
-# ------------------------------------------------------------------ arrays that write down what is done to them
+# ------------------------------------------------------------------ arrays that write down what is
 class Traced(NDArrayOperatorsMixin):
-    """A real array and its place in the program. It has NumPy's methods and operators; each one is recorded."""
+    """A real array and its place in the program. It has NumPy's methods and operators; each one is
+    recorded."""
 
     __array_priority__ = 2000
     __hash__ = object.__hash__
@@ -79,20 +85,26 @@ class Traced(NDArrayOperatorsMixin):
         found = self.recorder.owners.get(id(memory))
         if found is not self:
             return Traced(memory, self.recorder) if found is None else found
-        below = owner(memory)                              # of ``x.data``: that array lies behind a memoryview
+        below = owner(memory)  # of ``x.data``: that array lies behind a memoryview
         return None if below is memory else Behind(self.recorder.owners.get(id(below), below))
 
     def laid_aside(self):
         """The array of ``x.data``: a view whose writes are not counted."""
         if self.array.__class__ is not np.ndarray and not hasattr(self.array, "laid_aside"):
             return self
-        return self.recorder.call("index", "getitem", lambda array, _: laid_aside(array), (self, ...), {})
+        function = lambda array, _: laid_aside(array)
+        return self.recorder.call("index", "getitem", function, (self, ...), {})
 
     @property
     def data(self):
-        """The address, as `core.arrays.pointer` reads it. Offsets between addresses are the same in every run."""
+        """The address, as `core.arrays.pointer` reads it. Offsets between addresses are the same in
+        every run."""
         self.recorder.addressed.add(id(owner(self.array)))
         return Address(pointer(self.array))
+
+    def as_array(self):
+        """What ``np.asarray`` makes of it: itself."""
+        return self
 
     def __len__(self):
         return len(self.array)
@@ -107,7 +119,8 @@ class Traced(NDArrayOperatorsMixin):
 
     def __array__(self, dtype=None, copy=None):
         found = self.read("as a NumPy array")
-        backend = getattr(type(found), "backend", None)    # of a device, whose arrays convert by no other way
+        # of a device, whose arrays convert by no other way
+        backend = getattr(type(found), "backend", None)
         return np.asarray(found if backend is None else backend.to_host(found), dtype)
 
     def __bool__(self):
@@ -143,7 +156,8 @@ class Traced(NDArrayOperatorsMixin):
 
     def __array_function__(self, function, types, args, kwargs):
         name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
-        if not re.fullmatch(r"np(\.[A-Za-z_]\w*)+", name) or operator.attrgetter(name[3:])(np) is not function:
+        if not re.fullmatch(r"np(\.[A-Za-z_]\w*)+", name) or (
+                operator.attrgetter(name[3:])(np) is not function):
             self.recorder.give_up(f"{name} is no function of NumPy's")
         what = name.removeprefix("np.")
         return self.recorder.call("call", what, function, args, kwargs, out_of(kwargs))
@@ -173,7 +187,8 @@ class Traced(NDArrayOperatorsMixin):
 
 
 class TracedScalar(Traced):
-    """A number that a function of NumPy's returned. It is no array, and not written to: ``s += 1`` is a new one."""
+    """A number that a function of NumPy's returned. It is no array, and not written to: ``s += 1``
+    is a new one."""
 
     def as_array(self):
         """The number as an array."""
@@ -183,7 +198,8 @@ class TracedScalar(Traced):
 
 
 for _name in vars(NDArrayOperatorsMixin):
-    if _name.startswith("__i") and "__" + _name[3:] in vars(NDArrayOperatorsMixin):        # ``__iadd__`` of ``__add__``
+    # ``__iadd__`` of ``__add__``
+    if _name.startswith("__i") and "__" + _name[3:] in vars(NDArrayOperatorsMixin):
         setattr(TracedScalar, _name, lambda self, other: NotImplemented)
 
 
@@ -199,9 +215,10 @@ def out_of(kwargs):
     return () if out is None else out if isinstance(out, tuple) else (out,)
 
 
-# ------------------------------------------------------------------ a backend that writes down what it is asked for
+# ------------------------------------------------------------------ a backend that writes down what
 class TracedModule:
-    """The array module: its functions record themselves, its types and constants are what they are."""
+    """The array module: its functions record themselves, its types and constants are what they
+    are."""
 
     def __init__(self, module, recorder, path=""):
         self._module, self._recorder, self._path = module, recorder, path
@@ -212,19 +229,20 @@ class TracedModule:
         found = getattr(self._module, name)
         if isinstance(getattr(np, name, None), np.ufunc) and not self._path:
             return TracedUfunc(found, name, self._recorder)
-        if hasattr(found, "__path__") or (hasattr(found, "__name__") and found.__class__.__name__ == "module"):
+        if hasattr(found, "__path__") or (
+                hasattr(found, "__name__") and found.__class__.__name__ == "module"):
             return TracedModule(found, self._recorder, f"{self._path}{name}.")
         if isinstance(found, type) or not callable(found):
             return found
         what, recorder = f"{self._path}{name}", self._recorder
-        if name in ("shape", "ndim", "size", "result_type", "promote_types", "can_cast", "iinfo", "finfo",
-                    "broadcast_shapes"):
+        if name in OF_SHAPES:
             return lambda *args, **kwargs: found(*bare(args), **bare(kwargs))
-        if name == "asarray":                              # of what is one already: itself
+        if name == "asarray":
             return lambda x, *args, **kwargs: (
-                recorder.call("call", what, found, (x, *args), kwargs) if args or kwargs or not isinstance(x, Traced)
-                else x.as_array() if isinstance(x, TracedScalar) else x)
-        return lambda *args, **kwargs: recorder.call("call", what, found, args, kwargs, out_of(kwargs))
+                x.as_array() if isinstance(x, Traced) and not (args or kwargs)
+                else recorder.call("call", what, found, (x, *args), kwargs))
+        return lambda *args, **kwargs: recorder.call("call", what, found, args, kwargs,
+                                                     out_of(kwargs))
 
 
 class TracedUfunc:
@@ -257,7 +275,8 @@ class Tracer(Backend):
 
     def __init__(self, base, recorder, calls=None):
         """`calls`: the backend whose ops are recorded as one instruction, if it is not `base`."""
-        inline = {name: kernel for name, kernel in base.kernels.items() if base.on_host and OPS[name].inline}
+        inline = {name: kernel for name, kernel in base.kernels.items()
+                  if base.on_host and OPS[name].inline}
         super().__init__(base.device, TracedModule(base.xp, recorder), inline)
         self.base, self.recorder, self.block, self.calls = base, recorder, None, calls or base
         self.ndarray, self.fused_attention = Traced, base.fused_attention
@@ -268,7 +287,10 @@ class Tracer(Backend):
         if row is None:
             return super().__getattr__(name)
         inline = row.inline and (self.base.on_host or plain not in self.base.kernels)
-        found = self.find(name) if row.xp_name or row.view or inline else self.opaque(name, getattr(self.calls, name))
+        if row.xp_name or row.view or inline:
+            found = self.find(name)
+        else:
+            found = self.opaque(name, getattr(self.calls, name))
         setattr(self, name, found)
         return found
 
@@ -279,7 +301,8 @@ class Tracer(Backend):
         return lambda *args, **kwargs: self.recorder.call(kind, plain, function, args, kwargs)
 
     def strided(self, array, shape, strides):
-        return self.recorder.call("backend", "strided", self.base.strided, (array, shape, strides), {})
+        args = array, shape, strides
+        return self.recorder.call("backend", "strided", self.base.strided, args, {})
 
     def of_memory(self, array, size, stride, offset):
         self.recorder.addressed.add(id(owner(bare(array))))
