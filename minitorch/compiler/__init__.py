@@ -22,7 +22,7 @@ happens in the traced call only.
 
 import functools
 
-from ..nn.modules.module import Module
+from ..nn import Module
 from .compiled import Compiled
 from .module import CompiledModule
 from .names import (

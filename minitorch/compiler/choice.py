@@ -8,8 +8,7 @@ that have a native kernel (convolution, pooling, recurrent layers) is traced aga
 kernels keep other values for the backward pass than NumPy's. Counting runs instead of seconds keeps
 a training run repeatable: results of C differ in the last bits, and do so from the same run on. """
 
-from ..backends.native import called
-from ..backends.native.toolchain import Unavailable, reason
+from ..backends.native import Unavailable, called, reason
 from .items import OP
 from .loops import Kernel
 from .lower import is_called

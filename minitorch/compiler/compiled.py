@@ -7,10 +7,8 @@ import weakref
 
 import numpy as np
 
-from ..autograd import dispatch, saved
-from ..autograd.functional import running
+from ..autograd.eagerly import must_run_eagerly
 from ..core import layers
-from ..core.grad_mode import grad_mode, open_batches, open_levels
 from . import trace
 from .choice import Waiting, become_c
 from .graphed import Graph, why_not
@@ -25,15 +23,6 @@ __all__ = ["Compiled"]
 EAGERLY = (None,)  # in place of plans: what is not a plan stands for a kind that needs Python
 KINDS = 256                # of arguments that a function keeps plans for
 PLANS = 8                  # for one kind of arguments, with different surroundings
-
-
-def is_looked_into(tensors):
-    """True if somebody wants more of a call than its results (saved tensors, tangents, the
-    functions of subclasses), or no program at all (a `vmap` around, whose batch programs do not
-    know, a transform that may differentiate the function more than once, and
-    `compiler.set_stance`)."""
-    return (saved.stack.pairs or current.eager or running.depth or open_levels and grad_mode.levels
-            or open_batches and grad_mode.batches or dispatch.would_ask(tensors))
 
 
 class Compiled:
@@ -57,12 +46,14 @@ class Compiled:
             self.names = []
 
     def __call__(self, *args, **kwargs):
+        if current.eager:
+            return self.function(*args, **kwargs)
         plan = self.quick
         if plan is not None and not kwargs and plan.takes(args) and not (
-                is_looked_into(args) or layers.stack) and plan.fits(args):
+                must_run_eagerly(args) or layers.stack) and plan.fits(args):
             return self.run(plan, args, args, kwargs)
         tensors, others, key = signature(args, kwargs)
-        if is_looked_into(tensors):
+        if must_run_eagerly(tensors):
             # a program saves nothing, and makes plain tensors
             return self.function(*args, **kwargs)
         key = key, circumstances()
@@ -74,8 +65,7 @@ class Compiled:
                 if plan.outdated:
                     return self.trace(args, kwargs, tensors, others, plans, plan)
                 self.prefer(plan, plans)
-                if not kwargs and len(tensors) == len(args):
-                    self.quick = plan.noted(args, key[1])
+                self.quick = plan.noted(args, kwargs, tensors, key[1]) or self.quick
                 return self.run(plan, tensors, args, kwargs)
         if not self.may_trace(plans, key):
             return self.function(*args, **kwargs)

@@ -9,12 +9,12 @@ from operator import attrgetter, is_
 
 import numpy as np
 
+from .. import Size, Tensor, device, dtype, get_default_dtype
 from ..amp import autocast_mode as mixed_precision
-from ..core import device, dtypes
 from ..core.arrays import owner, pointer
+from ..core.device import get
 from ..core.grad_mode import grad_mode
-from ..core.tensor import Size, Tensor
-from ..nn.modules.module import Module
+from ..nn import Module
 from .items import into
 from .trace import has_hooks
 
@@ -22,13 +22,13 @@ __all__ = ["Arrays", "Leaves", "Memory", "Unhooked", "circumstances", "signature
            "watched_modules"]
 
 array_of = attrgetter("array")
-BY_VALUE = (type(None), bool, int, str, bytes, complex, Size, dtypes.dtype, device.device, enum.Enum, type)
+BY_VALUE = (type(None), bool, int, str, bytes, complex, Size, dtype, device, enum.Enum, type)
 
 
 def circumstances():
     """The modes that a program depends on, all of this thread."""
     mixed = mixed_precision.state
-    return (grad_mode.enabled, grad_mode.inference, dtypes.get_default_dtype(), device.default.get(),
+    return (grad_mode.enabled, grad_mode.inference, get_default_dtype(), get(),
             tuple(mixed.devices.items()) if mixed.enabled else None)
 
 

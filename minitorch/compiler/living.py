@@ -8,11 +8,10 @@ one. """
 import gc
 import weakref
 
+from .. import Generator, Tensor
 from ..autograd.function import Saved
 from ..core.attributes import kept
 from ..core.graph import Node
-from ..core.tensor import Tensor
-from ..random.generator import Generator
 
 __all__ = ["living_objects", "tensors_of", "untraced"]
 

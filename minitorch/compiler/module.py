@@ -1,6 +1,6 @@
 """A module whose forward pass is compiled, as ``minitorch.compile(model)`` returns it."""
 
-from ..nn.modules.module import Module
+from ..nn import Module
 from .compiled import Compiled
 
 __all__ = ["CompiledModule"]

@@ -8,9 +8,10 @@ import threading
 
 import numpy as np
 
+from .. import Tensor
 from ..core.device import host
-from ..core.tensor import Tensor, wrap
-from ..nn.modules.module import Module
+from ..core.tensor import wrap
+from ..nn import Module
 from ..utils._pytree import tree_map
 from . import trace
 from .compiled import Compiled

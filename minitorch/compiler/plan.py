@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .. import Tensor
 from ..autograd.inference import note_inference
 from ..core.arrays import owner
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import wrap
 from . import trace
 from .guards import Arrays, Leaves, Memory, Unhooked, circumstances
 from .nodes import FreedNode, attach
@@ -279,10 +280,12 @@ class Plan:
                 return False
         return True
 
-    def noted(self, tensors, circumstances):
+    def noted(self, args, kwargs, tensors, circumstances):
         """Note of what kind the arguments are that it serves, all plain tensors; itself, or None if
         they are not."""
-        if not all([x.__class__ is Tensor and x.node is None for x in tensors]):
+        if kwargs or len(tensors) != len(args) or not all([x.__class__ is Tensor for x in tensors]):
+            return None
+        if any([x.node is not None for x in tensors]):
             return None
         arrays = [x.array for x in tensors]
         self.kinds = [(a.shape, a.dtype, a.strides, x.needs_grad) for a, x in zip(arrays, tensors)]

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..autograd.function import FunctionNode
 from ..backends.native import called
-from ..backends.native.toolchain import reason as why_no_compiler
+from ..backends.native import reason as why_no_compiler
 from ..core import engine, graph
 from ..core.device import get
 from ..core.grad_mode import recording

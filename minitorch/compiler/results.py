@@ -9,19 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from .. import Size, Tensor, device, dtype, layout
 from ..autograd.inference import note_inference
-from ..core import dtypes, graph
+from ..core import graph
 from ..core.arrays import counted, owner
 from ..core.attributes import kept
-from ..core.device import device
-from ..core.storage import TensorLayout
-from ..core.tensor import Size, Tensor
 from ..utils._pytree import tree_flatten
 
 __all__ = ["Results", "bump", "holder_of"]
 
-PLAIN = (type(None), bool, int, float, complex, str, bytes, Size, np.dtype, np.generic, dtypes.dtype, device, enum.Enum,
-         type, type(Ellipsis), TensorLayout)
+PLAIN = (type(None), bool, int, float, complex, str, bytes, Size, np.dtype, np.generic, dtype, device,
+         enum.Enum, type, type(Ellipsis), layout)
 OWN = {"array", "backend", "node", "needs_grad", "_base", "_views", "_grad", "hooks"}
 
 

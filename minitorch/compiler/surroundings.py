@@ -14,10 +14,8 @@ from operator import getitem, is_
 
 import numpy as np
 
-from ..autograd.hooks import RemovableHandle
-from ..core.tensor import Tensor
-from ..nn import hooks
-from ..nn.modules.module import Module
+from .. import Tensor
+from ..nn import Module, hooks
 from ..optim.stepping import Stepping
 
 __all__ = ["Surroundings"]
@@ -43,7 +41,7 @@ class Surroundings:
         if self.in_modules.keys:
             self.in_modules.add_all(hooks.global_call_hooks, list(hooks.global_call_hooks))
         self.contents = [contents(c) for c in self.cells]
-        self.changes = changes()
+        self.changes = hooks.counts()
         self.none = not (self.slots.keys or self.slots.sized or self.cells or self.in_modules.keys)
 
     def hold(self, tensors=()):
@@ -55,7 +53,7 @@ class Surroundings:
         for c, x in zip(self.cells, self.contents):
             if contents(c) is not x:
                 return False
-        if self.in_modules.keys and self.changes != (now := changes()):
+        if self.in_modules.keys and self.changes != (now := hooks.counts()):
             if not self.in_modules.same():
                 return False
             self.changes = now
@@ -190,11 +188,6 @@ class Slots:
                     return key
                 self.values[n] = now
         return None if [*map(len, self.sized)] == self.sizes else "a list or dict"
-
-
-def changes():
-    """Counts that change whenever an attribute or a hook of some module does."""
-    return hooks.changes, RemovableHandle.next_id, RemovableHandle.removed
 
 
 def is_foreign(module_name):

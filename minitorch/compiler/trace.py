@@ -17,6 +17,7 @@ import weakref
 
 import numpy as np
 
+from .. import Generator
 from ..autograd.function import Saved
 from ..autograd.inference import note_inference
 from ..core import graph
@@ -26,7 +27,6 @@ from ..core.device import MADE, default
 from ..core.graph import Node, calling_line
 from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..optim import stepping
-from ..random.generator import Generator
 from ..utils._pytree import tree_map
 from .living import living_objects, tensors_of, untraced
 from .program import Instruction, Program, Value, values_in
@@ -41,7 +41,7 @@ BY_VALUES = {("call", name) for name in (
 BY_VALUES |= {("method", "nonzero"), ("method", "compress")}
 
 
-def replace(backend, other):
+def stand_in(backend, other):
     """Let `other` stand where `backend` does: for its devices, and as the default."""
     MADE.update({key: other for key, found in MADE.items() if found is backend})
     if default.get() is backend:
@@ -333,7 +333,7 @@ class Tracing(NodeHook):
         """Put the tracer in the place of the backend; those in `held` get back the arrays they
         had."""
         held = dict(held)
-        replace(self.base, self.tracer)
+        stand_in(self.base, self.tracer)
         for t in tensors:
             traced = held.get(id(t))
             same = traced is not None and traced.array is t.array
@@ -342,7 +342,7 @@ class Tracing(NodeHook):
     def stop(self, living=None):
         """Put the backend back; returns the traced arrays that tensors had."""
         held = {}
-        replace(self.tracer, self.base)
+        stand_in(self.tracer, self.base)
         for t in tensors_of(self.tracer, living):
             if isinstance(t.array, Traced):
                 held[id(t)], inference = t.array, t.is_inference()
@@ -437,9 +437,10 @@ active: list = []                                          # the traces that are
 
 def as_it_is(t):
     """Facts about a tensor from outside that a program does not change."""
-    hooks = t.hooks
-    return (id(t.array.array if isinstance(t.array, Traced) else t.array), id(t.node), t.needs_grad, id(t._base),
-            hooks and (len(hooks.pre), len(hooks.post), len(hooks.accumulated)), t.is_inference())
+    array, hooks = t.array, t.hooks
+    array = array.array if isinstance(array, Traced) else array
+    return (id(array), id(t.node), t.needs_grad, id(t._base), t.is_inference(),
+            hooks and (len(hooks.pre), len(hooks.post), len(hooks.accumulated)))
 
 
 def has_hooks(x):

@@ -19,6 +19,11 @@ Hooks = OrderedDict[int, Callable]
 changes = 0                # how often an attribute of some module was set or deleted: compiled programs ask
 
 
+def counts():
+    """Numbers that change whenever an attribute or a hook of some module does."""
+    return changes, RemovableHandle.next_id, RemovableHandle.removed
+
+
 def note_change():
     """Count a change to a module, after which programs look whether it concerns them."""
     global changes

@@ -1,0 +1,18 @@
+"""Calls that have to go op by op, because somebody wants more of them than their results."""
+
+from ..core.grad_mode import grad_mode, open_batches, open_levels
+from . import dispatch, saved
+from .functional import running
+
+__all__ = ["must_run_eagerly"]
+
+
+def must_run_eagerly(tensors):
+    """True if a call on these tensors must not be replaced by a program that gives its results.
+
+    Hooks may be told what is saved, forward mode wants tangents, and subclasses and modes answer calls
+    themselves. Within `vmap` the arrays have a dimension that does not show, and a transform such as
+    `jacobian` may differentiate the call more than once.
+    """
+    return (saved.stack.pairs or running.depth or open_levels and grad_mode.levels
+            or open_batches and grad_mode.batches or dispatch.would_ask(tensors))
