@@ -4,7 +4,8 @@ buffer.
 A large array made afresh in every run costs page faults or cache misses; with ``out=`` a result
 goes to a buffer that was allocated once. A result may also take the place of an operand that is
 read for the last time, if the function works element by element. What leaves the program (results,
-gradients) and views are never planned: they are new in every run, as in an eager one. """
+gradients) and views are never planned: they are new in every run, as in an eager one.
+"""
 
 import numpy as np
 
@@ -44,7 +45,8 @@ def plan(program, skip=(), ends_of_loops=None):
 
     `skip`: values that have a place already. `ends_of_loops`: for instructions that will run in a
     loop over blocks the number of the loop's last one, until which everything that the loop reads
-    must stay. """
+    must stay.
+    """
     loop = ends_of_loops or {}
     last = {root: loop.get(n, n) for root, n in last_uses(program).items()}
     free: list = []

@@ -6,7 +6,8 @@ times. It is then lowered, and is C from there on if it gains by that: if a loop
 two or more array calls, each a pass over memory, or if an optimiser's step is one. A program of ops
 that have a native kernel (convolution, pooling, recurrent layers) is traced again first: those
 kernels keep other values for the backward pass than NumPy's. Counting runs instead of seconds keeps
-a training run repeatable: results of C differ in the last bits, and do so from the same run on. """
+a training run repeatable: results of C differ in the last bits, and do so from the same run on.
+"""
 
 from ..backends.native import Unavailable, called, reason
 from .items import OP

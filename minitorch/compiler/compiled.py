@@ -29,7 +29,8 @@ class Compiled:
     """A function and the programs made of it, one for each kind of arguments.
 
     ``source`` is that of the program used last, ``notes`` say what was done or why a function runs
-    eagerly. """
+    eagerly.
+    """
 
     # all of them: `compiler.reset` forgets their programs
     living: weakref.WeakSet = weakref.WeakSet()

@@ -2,7 +2,8 @@
 
 The first run after the trace is an ordinary one, the second is captured, the others copy their
 arguments into the captured ones and run the graph. Results lie in the graph's memory: the next run
-overwrites them, as in PyTorch. """
+overwrites them, as in PyTorch.
+"""
 
 from ..backends.cuda.runtime.graphs import Capture
 

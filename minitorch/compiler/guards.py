@@ -37,7 +37,8 @@ def signature(args, kwargs):
     can share a program.
 
     Objects are told apart by identity: a program keeps those of its trace, and watches their
-    attributes. """
+    attributes.
+    """
     tensors, others, key = [], [], []
     for x in args:
         describe(x, tensors, others, key)
@@ -185,7 +186,8 @@ class Memory:
     """What is written to shares memory as in the trace, and lies where it matters as it did.
 
     `outside` are the tensors that follow the arguments, `values` those of both. `written`: numbers
-    of values that are written to; `addressed`: ids of memory whose place was asked for. """
+    of values that are written to; `addressed`: ids of memory whose place was asked for.
+    """
 
     def __init__(self, outside, values, written, addressed):
         self.outside, self.written = outside, written

@@ -1,5 +1,7 @@
-"""Items of a lowered program that are no row kernels: matrix products and calls; and questions
-about values."""
+"""Items of a lowered program besides row kernels: matrix products and calls.
+
+Also questions about values, and which method lowers which instructions.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,7 @@ def into(array):
 
 
 def is_number(v):
-    """Whether a value is a number that never changes."""
+    """True if a value is a number that never changes."""
     return v.kind == "constant" and v.example.size == 1 and v.dtype.name in c_words.TYPES
 
 
@@ -107,7 +109,7 @@ def is_basic(index):
 
 
 def as_blas(shape, strides):
-    """Whether BLAS can read the last two dimensions: rows or columns without gaps in them."""
+    """True if BLAS can read the last two dimensions: rows or columns without gaps in them."""
     (m, n), (s, t) = shape[-2:], strides[-2:]
     rows = (t == 1 or n == 1) and (s >= n or m == 1)
     return rows or (s == 1 or m == 1) and (t >= m or n == 1)

@@ -3,7 +3,8 @@
 The garbage collector knows. What is frozen (`gc.freeze`) it does not list, and to unfreeze it is to
 look at all of it again, so what was found there is remembered until something else is frozen. A
 program with many objects of other kinds that freezes them is therefore traced as quickly as a small
-one. """
+one.
+"""
 
 import gc
 import weakref
@@ -21,7 +22,8 @@ class Mark:
     since.
 
     An instance is tracked by the collector, for it has a ``__dict__``, and `gc.freeze` takes all
-    that is tracked. """
+    that is tracked.
+    """
 
     def __init__(self, objects=()):
         self.frozen = [weakref.ref(x) for x in objects]

@@ -5,7 +5,8 @@ each that has a loop (`items.lowers`). There is one formulation of every op, its
 without a handler is run on the arrays of the trace by its reference, and what that did is lowered
 in its place. What has no lowering stays a call: of NumPy, or of the op's own kernel. Targets of
 losses and rows of embeddings are looked up by loops written here, since their references decide by
-values. """
+values.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ class CompiledModule(Module):
 
     The names in its `state_dict` begin with ``_orig_mod.``; save the original's to load it
     elsewhere. Attributes, parameters and modules that are set or deleted are the original's, whose
-    forward pass reads them. """
+    forward pass reads them.
+    """
 
     def __init__(self, model, fullgraph=False, backend="auto"):
         super().__init__()

@@ -1,7 +1,8 @@
 """``torch.compiler``: whether a function is being compiled, and what shall not be.
 
 A function that is compiled is run once while everything is recorded; that run is what
-`is_compiling` asks about. """
+`is_compiling` asks about.
+"""
 
 import functools
 import threading
@@ -9,7 +10,7 @@ import threading
 import numpy as np
 
 from .. import Tensor
-from ..core.device import host
+from ..core.device import get
 from ..core.tensor import wrap
 from ..nn import Module
 from ..utils._pytree import tree_map
@@ -27,7 +28,7 @@ BACKENDS = ("auto", "c", "numpy")
 
 
 def is_compiling():
-    """Whether this thread runs a function in order to compile it."""
+    """True if this thread runs a function in order to compile it."""
     return any(t.recorder.thread == threading.get_ident() for t in trace.active)
 
 
@@ -87,7 +88,8 @@ def wrap_numpy(fn):
     def wrapped(*args, **kwargs):
         args, kwargs = tree_map(lambda x: x.numpy() if isinstance(x, Tensor) else x, (args, kwargs))
         result = fn(*args, **kwargs)
-        return tree_map(lambda x: wrap(x, host()) if isinstance(x, np.ndarray) else x, result)
+        host = get("cpu")
+        return tree_map(lambda x: wrap(x, host) if isinstance(x, np.ndarray) else x, result)
     return wrapped
 
 

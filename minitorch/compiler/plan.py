@@ -3,7 +3,8 @@
 A `Recording` of one run becomes `Programs`, made shorter and cut in two where the result needs a
 gradient: the second is run by a node of the graph when a gradient arrives. They are printed as
 `Code`. A plan has the code, the guards that say whether it serves a call, and the `Wiring` between
-tensors and the arrays of the code. """
+tensors and the arrays of the code.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ class Programs:
     one.
 
     Their values keep the arrays of the trace alive, large ones too. They are needed as long as
-    other code may be printed: after that, a plan need not keep them (`Plan.programs`). """
+    other code may be printed: after that, a plan need not keep them (`Plan.programs`).
+    """
 
     base: Any
     parts: list[Part]

@@ -1,7 +1,8 @@
 """Programs as functions: source is printed, and executed.
 
 There are three forms: NumPy's calls, C with a little Python around it, launches of a device's
-kernels. """
+kernels.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@ shorten it.
 
 An instruction is one call of an array function (``np.add``, ``F.conv2d``), one method or index of
 an array, a write in place, or an effect outside arrays (an optimiser's step). Nothing here runs
-anything: `trace` makes a program, `emit` turns it into source. """
+anything: `trace` makes a program, `emit` turns it into source.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class Value:
     `kind` is "input" (an argument), "captured" (a tensor that the function uses from outside),
     "constant" (an array that never changes) or "made" (by an instruction). `root` is the value
     whose memory it looks at, itself if it owns its memory; `example` the array that it was in the
-    trace; only its shape, dtype and layout are relied on. """
+    trace; only its shape, dtype and layout are relied on.
+    """
 
     def __init__(self, kind, example, root=None, source: Any = None, name=""):
         self.kind, self.example, self.source, self.name = kind, example, source, name
@@ -60,7 +62,8 @@ class Instruction:
 
     `args` and `kwargs` hold Values, plain Python data and pytrees of them. `writes` are the values
     written in place. `pure` says that the same operands give the same result and nothing else
-    happens. `phase` is the part of the run that it comes from, for the reader. """
+    happens. `phase` is the part of the run that it comes from, for the reader.
+    """
 
     def __init__(self, kind, what, args=(), kwargs=None, results=(), writes=(), pure=True,
                  phase="forward"):
@@ -119,7 +122,8 @@ class Program:
     None) to leave.
 
     `in_c`: traced with the native kernels that programs in C call, which may keep other values than
-    NumPy's do. """
+    NumPy's do.
+    """
 
     in_c = False
 
@@ -161,7 +165,8 @@ class Program:
         """Take values from outside that share memory for separate ones if nothing is written to it.
 
         Then the program does not rely on their sharing it, as parameters that lie in one array may
-        cease to. """
+        cease to.
+        """
         written = self.written()
         values = dict.fromkeys((*self.all_values(self.instructions), *self.kept()))
         origin = {v: v for v in values if v.kind in ("input", "captured") and v.root not in written}
@@ -180,7 +185,8 @@ class Program:
         A write changes memory, not values: after one to a root, calls that read this root are new.
         Results that are written to are never shared, nor are the program's own results with its
         backward pass: whoever has them may write to them first, as eagerly, where the backward pass
-        computes such a value itself. """
+        computes such a value itself.
+        """
         written = self.written()
         held, returned = {v.root for v in self.held()}, {v.root for v in self.outputs}
 

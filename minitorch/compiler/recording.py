@@ -2,7 +2,8 @@
 
 Two sorts: a function whose result needs no gradient (inference, or a whole training step with its
 own `backward`) is one program. Where the result needs a gradient, the trace goes on through the
-backward pass of the result. """
+backward pass of the result.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ class Recording:
     not be recorded.
 
     Nothing of this is needed once its programs are printed: `recorder` and `results` hold the
-    arrays of the trace. """
+    arrays of the trace.
+    """
 
     result: Any
     reason: str | None = None
@@ -243,7 +245,7 @@ class GraphEnd(Node):
 
 
 class GraphEnds:
-    """The `GraphEnd`s of the arguments that are no leaves."""
+    """The `GraphEnd`s of the arguments that have a node."""
 
     def __init__(self, tensors):
         self.ends = [(i, t, t.node, GraphEnd(t))

@@ -1,7 +1,8 @@
 """The results of a compiled function: taken apart at the trace, put together after each run.
 
 A result may be a tensor from outside (then it is that tensor again), a view of one (then later
-writes to either are seen by the other's graph), a view of another result, or new. """
+writes to either are seen by the other's graph), a view of another result, or new.
+"""
 
 import enum
 import weakref
@@ -18,8 +19,8 @@ from ..utils._pytree import tree_flatten
 
 __all__ = ["Results", "bump", "holder_of"]
 
-PLAIN = (type(None), bool, int, float, complex, str, bytes, Size, np.dtype, np.generic, dtype, device,
-         enum.Enum, type, type(Ellipsis), layout)
+PLAIN = (type(None), bool, int, float, complex, str, bytes, Size, np.dtype, np.generic, dtype,
+         device, enum.Enum, type, type(Ellipsis), layout)
 OWN = {"array", "backend", "node", "needs_grad", "_base", "_views", "_grad", "hooks"}
 
 

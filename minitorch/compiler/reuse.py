@@ -3,7 +3,8 @@
 A result's array is taken again in a later run if nobody else refers to it by then: no tensor, no
 view, no graph node. NumPy's arrays are counted by reference, so a count that is as low as that of
 an array which only the pool knows says so. Where counts do not say it (without a global interpreter
-lock), nothing is used again. """
+lock), nothing is used again.
+"""
 
 import sys
 

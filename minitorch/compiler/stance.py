@@ -15,7 +15,7 @@ class Stance:
         self.word, self.eager = word, word == "force_eager"
 
     def recompile(self, function):
-        """Whether a function may be compiled for another kind of arguments. RuntimeError where that
+        """True if a function may be compiled for another kind of arguments. RuntimeError where that
         is an error."""
         if self.word == "fail_on_recompile":
             name = getattr(function, "__name__", function)

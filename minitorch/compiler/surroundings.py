@@ -2,9 +2,10 @@
 modules and objects.
 
 A program has the values that these had in its trace, so it serves only while they are the same
-objects (or equal numbers and texts). Tensors may change their values: the program reads them anew.
-What belongs to this package and to Python is left out, and optimisers, which take their steps
-themselves. """
+objects (or equal numbers and texts). Tensors may change their values, which a program reads in each
+run. What belongs to this package and to Python is left out, and optimisers, which take their steps
+themselves.
+"""
 
 import functools
 import sys
@@ -60,7 +61,7 @@ class Surroundings:
         return True
 
     def changed(self):
-        """A value that is no longer as it was, in words; "" if all are."""
+        """A value that has changed, in words; "" if none has."""
         for slots in (self.slots, self.in_modules):
             found = slots.changed()
             if found is not None:

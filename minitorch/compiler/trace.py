@@ -6,7 +6,8 @@ of the function, with its results and side effects; should the function turn out
 data (``if loss > 3``), the run goes on and the recording is given up, with the reason.
 
 What is recorded are calls of the array module (``np.add``), methods and indices of arrays, and, for
-ops that are more than a few array calls (`conv2d`, `softmax`), the op itself (``F.conv2d``). """
+ops that are more than a few array calls (`conv2d`, `softmax`), the op itself (``F.conv2d``).
+"""
 
 from __future__ import annotations
 
@@ -266,7 +267,8 @@ class Tracing(NodeHook):
     again whose array it read, since ``w.data = ...`` may give it another. Nothing leads from an
     array or a backend to the tensors on it, as a list of all would cost every call something; so
     the garbage collector is asked for them, at the beginning, at the end, and around steps of
-    optimisers. """
+    optimisers.
+    """
 
     def __init__(self, base, calls=None):
         living = living_objects()
@@ -427,7 +429,7 @@ class Tracing(NodeHook):
         finally:
             self.start(tensors_of(self.base), held)
             self.time = graph.version_counter
-            for i, t in enumerate(self.tensors):           # a step may lay parameters out anew
+            for i, t in enumerate(self.tensors):           # a step may move parameters in memory
                 if t.array.array is not arrays[i]:
                     self.before[i] = as_it_is(t)
 
@@ -444,7 +446,7 @@ def as_it_is(t):
 
 
 def has_hooks(x):
-    """Whether something is to be called when a gradient arrives at a node or leaf."""
+    """True if something is to be called when a gradient arrives at a node or leaf."""
     hooks = x.hooks
     return hooks is not None and bool(hooks.pre or hooks.post or hooks.accumulated or hooks.retain)
 

@@ -187,8 +187,7 @@ class Traced(NDArrayOperatorsMixin):
 
 
 class TracedScalar(Traced):
-    """A number that a function of NumPy's returned. It is no array, and not written to: ``s += 1``
-    is a new one."""
+    """A number, not an array, that a function of NumPy's returned: ``s += 1`` makes another one."""
 
     def as_array(self):
         """The number as an array."""
