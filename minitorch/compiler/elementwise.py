@@ -68,8 +68,8 @@ class Elementwise:
             return kernel.cast(x, dtype)
         if isinstance(x, np.generic) and is_half(x.dtype):
             x = float(x)
-        # no bfloat16
-        if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):
+        plain = not isinstance(x, np.generic) or x.dtype.kind in "fiub"        # not bfloat16
+        if isinstance(x, complex) or not plain:
             raise NoLowering("a number of another kind")
         return kernel.const(x, dtype)
 
