@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import Tensor
 from ..backends.native.library import HEADERS
 from ..core.arrays import is_half
 from ..core.grad_mode import recording
-from ..nn import Module
+from ..core.tensor import Tensor
+from ..nn.modules.module import Module
 from ..utils._pytree import tree_leaves
 from . import c, c_words
 from .compiled import Compiled
