@@ -1,7 +1,9 @@
 """`minitorch.compile`: the programs give what eager runs give, in values, gradients and side effects."""
 
+import gc
 import random
 import warnings
+import weakref
 
 import hypothesis.strategies as st
 import numpy as np
@@ -525,3 +527,19 @@ def test_compiled_functions():
         grads = torch.autograd.grad(compiled(z, w), (z, w))
         for a, b in zip(grads, torch.autograd.grad(loss(z, w), (z, w))):
             torch.testing.assert_close(a, b)
+
+
+def test_only_the_programs_of_a_plan_keep_arrays_of_the_trace():
+    """A plan that will not be printed again can let them go by letting go of its programs."""
+    w = torch.ones(64, 64, requires_grad=True)
+    f = torch.compile(lambda x: (x @ w).tanh().exp().sum(), backend="numpy")
+    x = torch.ones(64, 64)
+    f(x).backward(), f(x).backward()
+    values = {v.root for part in f._last.programs.parts for i in part.program.instructions for v in i.results}
+    examples = [weakref.ref(v.example) for v in values if v.kind == "made"]
+    del values
+    gc.collect()
+    assert sum(a() is not None for a in examples) > 4
+    f._last.programs = None
+    gc.collect()
+    assert not any(a() is not None for a in examples) and f(x).item() == f(x).item()
