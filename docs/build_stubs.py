@@ -328,8 +328,10 @@ def tensor_stub():
     lines += class_stub(tensor.Size, "tuple[_int, ...]", size_method)
     lines += ["", *class_stub(tensor.Tensor, "", tensor_method), ""]
     wrap, mark = "(array: Any, backend: Any, new: Any = ...)", "(view: Tensor, source: Tensor, ref: Any = ...)"
-    lines += ["new_size: Any", "kept: Any", "class Kept: ...",
+    lines += ["new_size: Any",
               *define("wrap", [f"{wrap} -> Tensor"], tensor.wrap.__doc__),
+              *define("from_numpy", ["(ndarray: Any) -> Tensor"], tensor.from_numpy.__doc__),
+              *define("check_grad", ["(x: Tensor, g: Any) -> None"], tensor.check_grad.__doc__),
               *define("mark_view", [f"{mark} -> None"], tensor.mark_view.__doc__)]
     return "\n".join([*lines, ""])
 

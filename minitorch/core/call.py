@@ -18,7 +18,7 @@ NUMBERS = (bool, int, float, complex)
 
 def general(op, inputs, attrs, out=None):
     """Call `op` on inputs that are not all float32 or float64 tensors of one kind on one device."""
-    variadic = op.inputs[0].kind == "variadic"
+    variadic = op.variadic
     if out is not None:
         return write_out(op.name, op.call, inputs, attrs, out, variadic=variadic, overlap=op.overlap)
     kinds = [op.inputs[0]] * len(inputs) if variadic else op.inputs

@@ -26,7 +26,7 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
     places, order = count_uses(roots)
     ready = seeded(roots, seeds, places, create_graph)
     wanted = places if capture is None else upstream(order, capture)
-    add = add_tensor if create_graph else add_array
+    send = send_tensors if create_graph else send_arrays
     while ready:
         place = ready.pop()
         node, _, g, is_owned = place
@@ -38,20 +38,15 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
             if capture is None and g is not None and node.needs_grad:
                 accumulate(node, g, create_graph, is_owned and node.hooks is None)
             continue
-        pulled, runs = None, node in wanted
-        if g is not None and runs:
+        runs = node in wanted
+        if g is None or not runs:
+            send_nothing(node, places, ready)
+        else:
             if graph.node_hooks is None and node.hooks is None:
                 pulled = node.pull(g, create_graph)
             else:
                 pulled = pull_with_hooks(node, g, create_graph)
-        for i, parent in enumerate(parents):
-            if parent is not None:
-                place = places[parent]
-                if pulled is not None and pulled[i] is not None:
-                    add(node, i, place, pulled)
-                left = place[LEFT] = place[LEFT] - 1
-                if not left:
-                    ready.append(place)
+            send(node, pulled, places, ready)
         if runs and not retain_graph:
             node.release()
 
@@ -132,51 +127,79 @@ def pull_with_hooks(node, g, create_graph):
 
 
 # ---- adding up ---------------------------------------------------------------------------------------------
-def add_array(node, i, place, pulled):
-    """Add the `i`-th of the gradients `pulled` from `node`, an array, to what has arrived at its parent, at `place`."""
+def send_arrays(node, pulled, places, ready):
+    """Add the gradients `pulled` from `node`, arrays, to what has arrived at its parents; note those that are ready."""
     if node.__class__ is OutputNode:
-        return add_output(node, place, pulled[i])
-    gp = pulled[i]
-    parent, left, held, is_owned = place
-    if gp.__class__ is not node.backend.ndarray and gp.__class__ is not parent.backend.ndarray:
-        gp = gp.sent_to(parent) if hasattr(gp, "sent_to") else node.backend.asarray(gp)     # sparse, or 0-d
-    is_leaf = not parent.parents
-    shape = parent.array.shape if is_leaf else parent.shape
-    alone = references(pulled[i]) == ALONE
-    if gp.shape != shape:
-        gp, alone = summed(node.backend, node, i, gp, shape), True
-    if held is None:
-        place[GRADIENT] = gp
-        if alone and (is_leaf or left > 1) and getattr(gp, "base", gp) is None:
-            place[OWNED] = True                            # it will be kept, or added to
-    elif is_owned and held.dtype == gp.dtype:
-        place[GRADIENT] += gp
-    else:
-        total = held + gp                                  # of 0-d arrays it is a NumPy scalar
-        is_array = total.__class__ is held.__class__ or total.__class__ is gp.__class__
-        place[GRADIENT], place[OWNED] = total if is_array else parent.backend.asarray(total), True
+        return send_output(node, pulled[0], places, ready)
+    for i, parent in enumerate(node.parents):
+        if parent is None:
+            continue
+        place, gp = places[parent], pulled[i]
+        if gp is not None:
+            if gp.__class__ is not node.backend.ndarray and gp.__class__ is not parent.backend.ndarray:
+                gp = gp.sent_to(parent) if hasattr(gp, "sent_to") else node.backend.asarray(gp)    # sparse, or 0-d
+            is_leaf = not parent.parents
+            shape = parent.array.shape if is_leaf else parent.shape
+            alone = references(pulled[i]) == ALONE
+            if gp.shape != shape:
+                gp, alone = summed(node.backend, node, i, gp, shape), True
+            if place[GRADIENT] is not None:
+                add(place, gp)
+            else:
+                place[GRADIENT] = gp
+                if alone and (is_leaf or place[LEFT] > 1) and getattr(gp, "base", gp) is None:
+                    place[OWNED] = True                    # it will be kept, or added to
+        left = place[LEFT] = place[LEFT] - 1
+        if not left:
+            ready.append(place)
 
 
-def add_tensor(node, i, place, pulled):
-    """The same for a tensor, of a pass that is itself recorded."""
-    parent, _, held, _ = place
-    gp = pulled[i]
-    if node.__class__ is OutputNode:
-        return add_output(node, place, gp)
-    if hasattr(gp, "sent_to"):                             # a sparse one
-        gp = gp.sent_to(parent)
-    shape = parent.shape if parent.parents else parent.array.shape
-    if gp.shape != shape:
-        gp = summed(node.op.recorded, node, i, gp, shape)
-    place[GRADIENT] = gp if held is None else held + gp
-
-
-def add_output(node, place, g):
-    """Add the gradient of one output of an op with several, whose node has a list of them."""
-    if place[GRADIENT] is None:
-        place[GRADIENT] = [None] * len(place[0].shape)
+def add(place, g):
+    """Add an array to the one that has arrived at a place, in its memory if the engine has made that."""
     held = place[GRADIENT]
-    held[node.op] = g if held[node.op] is None else held[node.op] + g
+    if place[OWNED] and held.dtype == g.dtype:
+        place[GRADIENT] += g
+        return
+    total = held + g                                       # of 0-d arrays it is a NumPy scalar
+    is_array = total.__class__ is held.__class__ or total.__class__ is g.__class__
+    place[GRADIENT], place[OWNED] = total if is_array else place[0].backend.asarray(total), True
+
+
+def send_tensors(node, pulled, places, ready):
+    """The same for tensors, of a pass that is itself recorded."""
+    if node.__class__ is OutputNode:
+        return send_output(node, pulled[0], places, ready)
+    for i, parent in enumerate(node.parents):
+        gp = pulled[i]
+        if parent is not None and gp is not None:
+            if hasattr(gp, "sent_to"):                     # a sparse one
+                gp = gp.sent_to(parent)
+            place, shape = places[parent], parent.shape if parent.parents else parent.array.shape
+            if gp.shape != shape:
+                gp = summed(node.op.recorded, node, i, gp, shape)
+            place[GRADIENT] = gp if place[GRADIENT] is None else place[GRADIENT] + gp
+    send_nothing(node, places, ready)
+
+
+def send_output(node, g, places, ready):
+    """Add the gradient of one output of an op with several, whose node has a list of them."""
+    place = places[node.parents[0]]
+    if g is not None:
+        if place[GRADIENT] is None:
+            place[GRADIENT] = [None] * len(place[0].shape)
+        held = place[GRADIENT]
+        held[node.op] = g if held[node.op] is None else held[node.op] + g
+    send_nothing(node, places, ready)
+
+
+def send_nothing(node, places, ready):
+    """Count that nothing more comes from `node`; note the parents that are ready."""
+    for parent in node.parents:
+        if parent is not None:
+            place = places[parent]
+            place[LEFT] -= 1
+            if not place[LEFT]:
+                ready.append(place)
 
 
 def summed(F, node, i, g, shape):
@@ -195,9 +218,9 @@ references = getattr(sys, "getrefcount", lambda x: 0)
 
 
 def count_alone():
-    """The number that `references` gives in `add_array` for an object that only the list there refers to."""
+    """The number that `references` gives in `send_arrays` for an object that only the list there refers to."""
     pulled = [object()]
-    gp = pulled[0]                                         # noqa: F841  as in `add_array`
+    gp = pulled[0]                                         # noqa: F841  as in `send_arrays`
     return references(pulled[0]) or -1
 
 

@@ -59,8 +59,8 @@ def compile_call(op):
     call = op.call = deferred(op.name, f"<minitorch op {op.name}>", lambda: write_call(op, bare=False), {"op": op})
     call.__doc__, call.op = op.__doc__, op
     call.__signature__ = public_signature(op)
-    is_variadic = op.inputs[0].kind == "variadic"         # formulas spell the call as on raw arrays: F.cat(*pieces)
-    setattr(recorded, op.name, staticmethod((lambda *t, **attrs: call(t, **attrs)) if is_variadic else call))
+    spread = (lambda *t, **attrs: call(t, **attrs)) if op.variadic else call      # formulas say F.cat(*pieces)
+    setattr(recorded, op.name, staticmethod(spread))
     return call
 
 

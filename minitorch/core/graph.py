@@ -17,7 +17,7 @@ from .registry import Hook, late
 version_counter = 0                  # the number of writes in place so far, anywhere
 versions: dict = {}          # id of an array that owns memory -> Version, for arrays that were written to
 inference: dict = {}         # id of an array that owns memory -> weak reference, for arrays made in inference mode
-node_hooks: tuple | None = None        # the `NodeHook`s of autograd/hooks, told of all nodes; None: there are none
+node_hooks: tuple | None = None        # the `NodeHook`s of `core/hooks.py`, notified of all nodes; None: none
 pull_of = None               # a function that gives a node's ``op.pull`` with plans; None: no device has them
 
 

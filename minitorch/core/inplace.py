@@ -64,23 +64,29 @@ def before(target, op, others):
 
 
 def is_plain(target, args, kinds):
-    """Whether nothing is recorded and all operands are of the target's own dtype, of these kinds, or Python numbers."""
-    d = target.array.dtype
-    if (d.itemsize <= 2 or d.kind not in kinds or (grad_mode.enabled and target.needs_grad) or graph.inference
-            or open_levels or not target.array.flags.forc):
+    """True if nothing is recorded and all operands are of the target's own dtype, of these kinds, or Python numbers."""
+    own, records, base = target.array, grad_mode.enabled, target._base
+    d = own.dtype
+    if d.itemsize <= 2 or d.kind not in kinds or graph.inference or open_levels or not own.flags.forc:
+        return False
+    if records and (target.needs_grad or base is not None and base.needs_grad):
         return False
     for x in args:
-        array = getattr(x, "array", None)
-        if array is None:
-            if not (type(x) is int and -2**31 <= x < 2**31 or type(x) in (int, float) and d.kind != "i"):
+        if not hasattr(x, "array"):
+            if not (x.__class__ is int and -2**31 <= x < 2**31 or d.kind != "i" and x.__class__ in (int, float)):
                 return False
-        elif array.dtype is not d or x.backend is not target.backend or (grad_mode.enabled and x.needs_grad):
+        elif not is_alike(x, target, records):
             return False
-        elif array.shape != target.array.shape and not fits_into(array.shape, target.array.shape):
-            return False
-        elif array.base is not None or target.array.base is not None:
-            require_apart(target.array, x)
-    return target._base is None or not (grad_mode.enabled and target._base.needs_grad)
+        elif x.array.base is not None or own.base is not None:
+            require_apart(own, x)
+    return True
+
+
+def is_alike(x, target, records):
+    """True if the tensor `x` needs no gradient, and has the dtype and backend of `target` and a shape that fits."""
+    array, own = x.array, target.array
+    return (array.dtype is own.dtype and x.backend is target.backend and not (records and x.needs_grad)
+            and (array.shape == own.shape or fits_into(array.shape, own.shape)))
 
 
 def overwrite(target, result, writer, repeated=False):

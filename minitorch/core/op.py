@@ -58,13 +58,13 @@ class Op:
     - `inputs`: the arrays that it takes, as `Input`s
     - `attrs`: its attributes, as (name, default) pairs
     - `scalars`: the attributes annotated `float`, for which NumPy's scalars and tensors of one element will do
-    - `older`: it takes PyTorch's older signature too, with numbers among the tensors (`minitorch/ops/older.py`)
+    - `older`: it takes PyTorch's older signature too, with numbers among the tensors (`minitorch/core/older.py`)
     - `vjps`: the derivative formula (VJP) of each input, by name
     - `doc`: the docstring
 
     Dtypes:
 
-    - `promotion`: how inputs are brought to one dtype, a word of `minitorch/ops/promotion.py`; None: they are not
+    - `promotion`: how inputs are brought to one dtype, a word of `minitorch/core/promotion.py`; None: they are not
     - `refuses`: kinds of dtypes, as NumPy's letters, that are not supported ("b" bools, "iub" all but floats)
     - `check`: a function of the raw inputs that raises an error before their dtypes are brought together
     - `of_numbers`: all inputs may be Python numbers
@@ -85,12 +85,12 @@ class Op:
     - `restores`: an input that formulas find in one of these, if it has the input's shape: the input is None to them
       then. Its name, the intermediate's, and a function of F and all `keeps` that makes it for a recorded backward pass
     - `overlap`: ``out=`` may be an input; False where elements are written elsewhere than they are read
-    - `layout`: of its results in memory, a rule of `minitorch/ops/layouts.py`; None: as the forward pass leaves them
+    - `layout`: of its results in memory, a rule of `minitorch/core/layouts.py`; None: as the forward pass leaves them
 
     The backward pass:
 
     - `complex`: what the formulas are for complex numbers: "holomorphic", derivatives as for real ones, conjugated by
-      `autograd/complex.py`, or "conjugate", PyTorch's convention as written; None: what reads values refuses them
+      `core/complex.py`, or "conjugate", PyTorch's convention as written; None: what reads values refuses them
     - `flat`: inputs whose gradients have zero derivatives: recorded, they are tied to the inputs and require gradients
     - `together`: the gradients of all inputs, where all are asked for and the single formulas would repeat work
     - `joint`: the derivative formula of all inputs at once, where they share work
@@ -172,28 +172,39 @@ class Op:
         if self.name in OPS:
             raise TypeError(f"op {self.name}: it is defined already")
         self.describe_saved()
+        self.refuse_complex()
         OPS[self.name] = self
 
     def describe_saved(self):
         """Note the values that derivative formulas read (`reads`), and their places in the graph (`saved_places`)."""
-        names = [x.name for x in self.inputs]
         skip = 3 if self.joint else 2
         vjps = {None: self.joint} if self.joint else self.vjps | {"together": self.together}
         self.reads = {x: parameters_of(r)[skip:] for x, r in vjps.items() if r}
-        self.saved_fields = list(dict.fromkeys(f for x, read in self.reads.items() for f in read if f != f"{x}_shape"))
-        known = {*names, "out", *self.keeps, *dict(self.attrs), *(x + f for f in ("_shape", "_dtype") for x in names)}
-        if isinstance(self.outputs, tuple):
-            known |= {f"out{i}" for i in range(len(self.outputs))}
-        if unknown := {f for fields in self.reads.values() for f in fields} - known:
+        self.differentiable = bool(self.reads)
+        fields = [(x, field) for x, read in self.reads.items() for field in read]
+        self.saved_fields = list(dict.fromkeys(field for x, field in fields if field != f"{x}_shape"))
+        places = {x.name: slice(None, -1) if self.variadic else i for i, x in enumerate(self.inputs)} | {"out": -1}
+        self.saved_places = [places.get(field) for field in self.saved_fields]
+        self.saves_arrays = bool(self.keeps) or any([p is not None for p in self.saved_places])
+        if unknown := {field for _, field in fields} - self.known_fields():
             raise TypeError(f"op {self.name}: a derivative formula asks for {sorted(unknown)}, which it does not have")
-        variadic = any(x.kind == "variadic" for x in self.inputs)
-        places = {x: slice(None, -1) if variadic else i for i, x in enumerate(names)} | {"out": -1}
-        self.saved_places = [places.get(f) for f in self.saved_fields]
-        values = {"out", "out0", "out1", *self.keeps, *(x.name for x in self.inputs if x.kind != "other")}
+
+    def known_fields(self):
+        """The values that a derivative formula may ask for."""
+        inputs = [x.name + part for x in self.inputs for part in ("", "_shape", "_dtype")]
+        outputs = len(self.outputs) if isinstance(self.outputs, tuple) else 0
+        return {*inputs, "out", *[f"out{i}" for i in range(outputs)], *self.keeps, *dict(self.attrs)}
+
+    def refuse_complex(self):
+        """Refuse complex numbers if formulas that are not made for them read values."""
+        values = {"out", "out0", "out1", *self.keeps, *[x.name for x in self.inputs if x.kind != "other"]}
         if self.complex is None and values.intersection(self.saved_fields) and "c" not in self.refuses:
             self.refuses += "c"
-        self.saves_arrays = any(p is not None for p in self.saved_places) or bool(self.keeps)
-        self.differentiable = bool(self.reads)
+
+    @property
+    def variadic(self):
+        """True if the op takes a list of tensors, such as `cat`."""
+        return self.inputs[0].kind == "variadic"
 
     def bind(self, backend):
         """The forward pass as a function on `backend`'s arrays, with all that it keeps."""

@@ -1657,9 +1657,11 @@ class Tensor:
     __torch_function__: Any
 
 new_size: Any
-kept: Any
-class Kept: ...
 def wrap(array: Any, backend: Any, new: Any = ...) -> Tensor:
     """A leaf tensor around a raw array, without a copy."""
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor over the memory of a NumPy array; errors for arrays that tensors cannot look at."""
+def check_grad(x: Tensor, g: Any) -> None:
+    """Errors for what cannot be the `grad` of the tensor `x`."""
 def mark_view(view: Tensor, source: Tensor, ref: Any = ...) -> None:
     """Note that `view` looks at the memory of `source`, unless the op had to copy."""

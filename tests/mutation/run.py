@@ -31,7 +31,7 @@ TESTS = HERE.parent
 SEED, LIMIT = 14, 90                                       # seconds of the processor for one run of pytest, at most
 # Tests, files and seconds at most, one batch after the other: the cheapest ones, then, for survivors, some of all.
 BATCHES = ((12, 2, 2), (40, 6, 4))
-WRITERS = ("core/template.py", "core/op.py")
+WRITERS = ("core/template.py", "core/generate.py")
 RECORDED = "tests/recorded/test_recorded.py"
 WRITTEN = ("tests/core/", f"{RECORDED}::test_same_as_recorded[promotion", RECORDED)
 SIGNATURES = f"{RECORDED}::test_defaults"                   # looks at functions without calling them

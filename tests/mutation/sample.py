@@ -4,7 +4,7 @@ RECORDED = "tests/recorded/test_recorded.py::test_same_as_recorded"
 # File, what stands there once, what is put in its place, and the test that must fail.
 SAMPLE = [
     ("optim/adam.py", "correction = sqrt(1 - beta2**step)\n", "correction = 1\n", f"{RECORDED}[optimisers-Adam 1.0]"),
-    ("ops/promotion.py", "x >= 2**(size - 1)", "x > 2**(size - 1)", f"{RECORDED}[promotion-add int8 number]"),
+    ("core/promotion.py", "x >= 2**(size - 1)", "x > 2**(size - 1)", f"{RECORDED}[promotion-add int8 number]"),
     ("ops/nn/norm.py", "(size // 2, (size - 1) // 2)", "((size - 1) // 2, size // 2)",
      f"{RECORDED}[layers-LocalResponseNorm(2) 1,4,3]"),
     ("optim/lr_scheduler/plateau.py", "> self.eps", ">= 0", f"{RECORDED}[schedules-ReduceLROnPlateau 8]"),

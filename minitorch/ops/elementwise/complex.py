@@ -1,6 +1,6 @@
 """Op definitions: complex numbers and their parts.
 
-Gradients are in PyTorch's convention (`minitorch/autograd/complex.py`): that of a real L by ``z = x + iy`` is
+Gradients are in PyTorch's convention (`minitorch/core/complex.py`): that of a real L by ``z = x + iy`` is
 ``dL/dx + i dL/dy``. The functions here have no complex derivative, so their formulas are written in it.
 
 Conjugates are computed at once: `conj` is a copy, where PyTorch's is a view that is conjugated when it is read.
