@@ -67,36 +67,57 @@ def unpack(op, bare):
 
     The general call comes here (`bare`) when it has brought the inputs together; the fast one checks for itself.
     """
-    lines, numbers = [], [x for x in op.inputs if x.kind == "number"]
+    given = f"op, ({arguments(op)}), {attributes(op)}, {'out' if takes_out(op) else 'None'}"
+    lines = [*renamed(op), *([] if bare else handed_over(op, given))]
+    if [x.kind for x in op.inputs] == ["number", "number"]:
+        lines += unpack_pair(op, bare)
+    else:
+        lines += [line for i, x in enumerate(op.inputs) for line in unpack_one(op, i, x, bare)]
+    if not bare:
+        lines += [*check_plain(op, given), *cast_dtype(op)]
+    else:
+        lines += [*(WIDEN if op.promotion and not op.native else []), *cast_dtype(op), *look_aside(op)]
+    return [part for line in lines for part in line.split("\n")]
+
+
+def renamed(op):
+    """Lines that take attributes under NumPy's names."""
+    lines = []
     for theirs, ours in numpy_names(op):
         lines += [f"if {theirs} is not None:", f"    {ours} = {theirs}"]
         if dict(op.attrs)[ours] is Parameter.empty:
-            lines += [f"elif {ours} is required:",
-                      f"    raise TypeError('{op.name}() missing 1 required positional argument: \"{ours}\"')"]
-    given = f"op, ({arguments(op)}), {attributes(op)}, {'out' if takes_out(op) else 'None'}"
-    lines += [f"if {x}.__class__ in SCALARS: {f'return older({given})' if op.older else f'{x} = {x}.item()'}"
-              for x in op.scalars if not bare]
-    if op.autocast and not bare:
-        lines += ["if autocast.enabled:", f"    return autocast_call({given})"]
-    if len(numbers) == len(op.inputs) == 2:
-        lines += unpack_pair(op, bare)
-    else:
-        for i, x in enumerate(op.inputs):
-            lines += unpack_one(op, i, x, bare)
+            missing = f"{op.name}() missing 1 required positional argument: \"{ours}\""
+            lines += [f"elif {ours} is required:", f"    raise TypeError('{missing}')"]
+    return lines
+
+
+def handed_over(op, given):
+    """Lines that hand over calls in older signatures, and all calls in mixed precision."""
+    lines = [f"if {x}.__class__ in SCALARS: {f'return older({given})' if op.older else f'{x} = {x}.item()'}"
+             for x in op.scalars]
+    return lines + (["if autocast.enabled:", f"    return autocast_call({given})"] if op.autocast else [])
+
+
+def check_plain(op, given):
+    """Lines that hand over all but the common case to the general call."""
     checks = ["not plain"] if len(op.inputs) > 1 else []
-    checks += ["(d is not f32 and d is not f64)"] if op.promotion else [
-        f"(x0.dtype is not f32 and x0.dtype.kind in {op.refuses!r})"] if op.refuses else []
+    if op.promotion:
+        checks += ["(d is not f32 and d is not f64)"]
+    elif op.refuses:
+        checks += [f"(x0.dtype is not f32 and x0.dtype.kind in {op.refuses!r})"]
     checks += ["out is not None", *watched] if takes_out(op) else watched
-    if checks and not bare:
-        handed_over = but_for_integers(op, [*halves(op), f"return general({given})"])
-        lines += [f"if {' or '.join(checks)}:", *indent(handed_over)]
-    if bare and op.promotion and not op.native:
-        lines += WIDEN
-    if "dtype" in dict(op.attrs):
-        lines += ["if dtype is not None:", "    dtype = as_np(dtype)"]
-        if op.casts:                                       # PyTorch casts before it computes
-            lines += [f"    return cast_first(op, ({arguments(op)}), {attributes(op)})"]
-    return [part for line in lines + (look_aside(op) if bare else []) for part in line.split("\n")]
+    if not checks:
+        return []
+    lines = but_for_integers(op, [*halves(op), f"return general({given})"])
+    return [f"if {' or '.join(checks)}:", *indent(lines)]
+
+
+def cast_dtype(op):
+    """Lines for an attribute `dtype`: PyTorch casts before it computes."""
+    if "dtype" not in dict(op.attrs):
+        return []
+    cast = [f"    return cast_first(op, ({arguments(op)}), {attributes(op)})"] if op.casts else []
+    return ["if dtype is not None:", "    dtype = as_np(dtype)", *cast]
 
 
 def halves(op):
