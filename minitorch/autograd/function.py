@@ -24,7 +24,7 @@ import inspect
 from ..core import graph
 from ..core.arrays import counted, is_inexact
 from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
-from ..core.graph import MultiOutputNode, OutputNode
+from ..core.graph import MultiOutputNode, OutputNode, made_node
 from ..core.inplace import adopt, check_is_no_leaf
 from ..core.recording import recorded
 from ..core.registry import Hook, guests
@@ -283,12 +283,10 @@ def attach(cls, ctx, args, places, result):
     tensors = [o for o in outputs if isinstance(o, Tensor)]
     if not tensors:
         return result
-    node = FunctionNode()
-    node.op, node.parents, node.saved = cls, places, ctx
-    node.shape = tuple(o.array.shape if isinstance(o, Tensor) else () for o in outputs)
+    shapes = tuple([o.array.shape if isinstance(o, Tensor) else () for o in outputs])
+    node = made_node(cls, places, ctx, shapes, tensors[0].backend, FunctionNode)
     node.dtypes = [o.array.dtype if isinstance(o, Tensor) else None for o in outputs]
     node.taken = [a.array.dtype if isinstance(a, Tensor) else None for a in args]
-    node.backend, node.time, node.hooks = tensors[0].backend, graph.version_counter, None
     for i, out in enumerate(outputs):
         if isinstance(out, Tensor) and is_inexact(out.array.dtype) and not has(ctx._non_differentiable, out):
             outputs[i] = attach_output(cls, ctx, args, node, i, out)

@@ -170,8 +170,7 @@ def send_tensors(node, pulled, places, ready):
     if node.__class__ is OutputNode:
         return send_output(node, pulled[0], places, ready)
     for i, parent in enumerate(node.parents):
-        gp = pulled[i]
-        if parent is not None and gp is not None:
+        if parent is not None and (gp := pulled[i]) is not None:
             if hasattr(gp, "sent_to"):                     # a sparse one
                 gp = gp.sent_to(parent)
             place, shape = places[parent], parent.shape if parent.parents else parent.array.shape
