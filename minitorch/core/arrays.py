@@ -1,4 +1,5 @@
-"""Questions about raw arrays and their memory, of whatever array library: a leaf that everything may import."""
+"""Questions about raw arrays and their memory, of whatever array library: a leaf that everything
+may import."""
 
 import numpy as np
 
@@ -9,7 +10,8 @@ def is_half(dtype):
 
 
 def is_floating(dtype):
-    """Whether a NumPy dtype is a floating-point type, which `kind` does not say: bfloat16's is "V"."""
+    """Whether a NumPy dtype is a floating-point type, which `kind` does not say: bfloat16's is
+    "V"."""
     return dtype.kind in "fV"
 
 
@@ -21,7 +23,8 @@ def is_inexact(dtype):
 def counted(array):
     """The array whose writes are counted: the owner of the memory, but for ``x.data``."""
     base = array.base
-    while base is not None and isinstance(base, (type(array), np.ndarray)):    # whose memory may be NumPy's
+    while base is not None and isinstance(base, (type(array), np.ndarray)):
+        # whose memory may be NumPy's
         array, base = base, base.base
     return array
 
@@ -29,7 +32,8 @@ def counted(array):
 def owner(array):
     """The array that owns the memory: `array` itself unless it is a view."""
     array = counted(array)
-    below = getattr(array if array.base is None else array.base, "obj", None)    # see autograd/aside.py
+    # see autograd/aside.py
+    below = getattr(array if array.base is None else array.base, "obj", None)
     return owner(below) if isinstance(below, (type(array), np.ndarray)) else array
 
 
@@ -40,4 +44,5 @@ def pointer(array):
 
 def fits_into(shape, target):
     """Whether `shape` broadcasts to `target`."""
-    return len(shape) <= len(target) and all([a in (1, b) for a, b in zip(shape[::-1], target[::-1])])
+    pairs = zip(shape[::-1], target[::-1])
+    return len(shape) <= len(target) and all([a in (1, b) for a, b in pairs])

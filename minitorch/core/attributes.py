@@ -4,10 +4,11 @@ __all__ = ["Kept", "OwnAttributes", "attributes", "kept"]
 
 
 class Kept:
-    """Keeps the attributes of tensors, whose own ``__dict__`` shows those that users have set, as PyTorch's does."""
+    """Keeps the attributes of tensors, whose own ``__dict__`` shows those that users have set, as
+    PyTorch's does."""
 
 
-kept = Kept.__dict__["__dict__"]                           # ``kept.__get__(tensor)``: all attributes
+kept = Kept.__dict__["__dict__"]                          # ``kept.__get__(tensor)``: all attributes
 
 
 def attributes(tensor):
@@ -17,7 +18,8 @@ def attributes(tensor):
 
 
 class OwnAttributes(dict):
-    """``Tensor.__dict__``: the attributes that users have set; what is written here is set on the tensor."""
+    """``Tensor.__dict__``: the attributes that users have set; what is written here is set on the
+    tensor."""
 
     def __init__(self, tensor):
         super().__init__(attributes(tensor))

@@ -1,8 +1,8 @@
 """The backend interface: all that tensors and autograd know of an array library and its hardware.
 
-Required of a new backend: a device, an array module `xp` with NumPy's names, and its array type `ndarray`. Optional:
-`kernels`, hand-written functions by op name (`minitorch/backends/kernels.py`). In return every op is there as
-``backend.<op name>``.
+Required of a new backend: a device, an array module `xp` with NumPy's names, and its array type
+`ndarray`. Optional: `kernels`, hand-written functions by op name (`minitorch/backends/kernels.py`).
+In return every op is there as ``backend.<op name>``.
 """
 
 from types import MethodType
@@ -16,9 +16,11 @@ from .registry import OPS
 
 
 class Reference:
-    """The references of all op definitions on one backend's arrays: ``F.reference.softmax(x, dim=0)``.
+    """The references of all op definitions on one backend's arrays:
+    ``F.reference.softmax(x, dim=0)``.
 
-    They are given 16-bit floats as float32, and what they return is rounded once. All that an op keeps is returned.
+    They are given 16-bit floats as float32, and what they return is rounded once. All that an op
+    keeps is returned.
     """
 
     def __init__(self, backend):
@@ -37,23 +39,27 @@ class Reference:
 class Backend:
     """One array library on one device.
 
-    ``backend.mul`` is, in this order: a hand-written kernel for the op `mul`, the op's reference forward pass, or
-    the array module's own function. The choice is made once for each name and kept as an instance attribute, with the
-    `layers` around it that are on the stack at that time.
+    ``backend.mul`` is, in this order: a hand-written kernel for the op `mul`, the op's reference
+    forward pass, or the array module's own function. The choice is made once for each name and kept
+    as an instance attribute, with the `layers` around it that are on the stack at that time.
     """
 
     on_host = False            # whether Python can look at values without waiting for a device
-    block: int | None = None   # how many elements at a time keep a chain of elementwise steps in the cache; None: all
-    depth = 0                  # how many batches there are around each element: 0 but inside of `vmap`
-    together: object = None    # a function that brings inputs of a call that are on several backends to one, or refuses
-    weight_and_bias = None     # a function (g, input) for ``g.T @ input`` and g's sums at once; it may return None
-    move_statistics = None     # a function that moves running statistics in place; see `ops.nn.norm.update_running`
+    # how many elements at a time keep a chain of elementwise steps in the cache; None: all
+    block: int | None = None
+    depth = 0               # how many batches there are around each element: 0 but inside of `vmap`
+    # a function that brings inputs of a call that are on several backends to one, or refuses
+    together: object = None
+    # a function (g, input) for ``g.T @ input`` and g's sums at once; it may return None
+    weight_and_bias = None
+    # a function that moves running statistics in place; see `ops.nn.norm.update_running`
+    move_statistics = None
     fused_attention = False    # whether attention has a kernel that never holds all of its weights
 
     def __init__(self, device, xp, kernels=None):
         self.kernels = {} if kernels is None else kernels
         self.device, self.xp, self.ndarray = device, xp, xp.ndarray
-        self.ops = set()                                   # names of ops that are instance attributes
+        self.ops = set()                                 # names of ops that are instance attributes
         layers.backends.add(self)
 
     @property
@@ -70,9 +76,9 @@ class Backend:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        if name == "fp32":                                 # this backend, computing on 16-bit floats in float32
+        if name == "fp32":                     # this backend, computing on 16-bit floats in float32
             found = Float32Compute(self)
-        elif name == "reference":                          # the definitions' references, past the kernels
+        elif name == "reference":                    # the definitions' references, past the kernels
             found = Reference(self)
         elif name.removeprefix("full_") in OPS:
             return self.look_up(name)
@@ -87,17 +93,19 @@ class Backend:
         found = layers.around(name, self.find(name), self)
         setattr(self, name, found)
         self.ops.add(name)
-        if layers.stack is not stack:                      # changed by another thread, which may have missed this op
+        if layers.stack is not stack:     # changed by another thread, which may have missed this op
             self.forget()
         return found
 
     def find(self, name, kernels=None):
-        """The function of an op without layers; ``full_x`` is op `x` with what it keeps for the backward pass.
+        """The function of an op without layers; ``full_x`` is op `x` with what it keeps for the
+        backward pass.
 
         `kernels` are others than the backend's own: {} for the definitions' references.
         """
         kernels, op_name = self.kernels if kernels is None else kernels, name.removeprefix("full_")
-        found = MethodType(kernels[op_name], self) if op_name in kernels else OPS[op_name].bind(self)
+        found = (MethodType(kernels[op_name], self) if op_name in kernels
+                 else OPS[op_name].bind(self))
         if name in OPS and OPS[name].keeps:
             lean = getattr(kernels.get(name), "lean", None)
             found = result_only(found) if lean is None else MethodType(lean, self)
@@ -109,7 +117,7 @@ class Backend:
         if "fp32" in vars(self):
             forget(self.fp32)
 
-    # -- what differs between array modules ------------------------------------------------------------------
+    # -- what differs between array modules -------------------------------------------------------
     def strided(self, array, shape, strides):
         """A view that begins where `array` does, with another shape and strides (in bytes)."""
         return self.xp.lib.stride_tricks.as_strided(array, shape, strides)
@@ -132,12 +140,14 @@ class Backend:
     def from_backend(self, array, source, non_blocking=False):
         """An array of another backend, `source`, as one of this backend; a copy.
 
-        `non_blocking`: from page-locked memory of the host, the copy may still be under way on return.
+        `non_blocking`: from page-locked memory of the host, the copy may still be under way on
+        return.
         """
         return self.from_host(source.to_host(array))
 
     def pinned_copy(self, array):
-        """A NumPy array in page-locked memory, from which this device copies by itself; here the array."""
+        """A NumPy array in page-locked memory, from which this device copies by itself; here the
+        array."""
         return array
 
     def is_pinned(self, array):
@@ -145,32 +155,37 @@ class Backend:
         return False
 
     def fill_random(self, array, sampler, generator, args):
-        """Fill an array with what ``sampler(generator, array, *args)`` of `minitorch.random.sampling` draws.
+        """Fill an array with what ``sampler(generator, array, *args)`` of
+        `minitorch.random.sampling` draws.
 
         Here the numbers are drawn on the host, in memory that lies as the array's does, and copied.
         """
         if array.size:
             reach = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + array.itemsize
-            host = np.ndarray(array.shape, array.dtype, np.empty(reach, np.uint8), strides=array.strides)
+            host = np.ndarray(array.shape, array.dtype, np.empty(reach, np.uint8),
+                              strides=array.strides)
             array[...] = self.from_host(sampler(generator, host, *args))
 
     def room_beside(self, x, other):
-        """A copy of the tensor `x` that can be overwritten by parts of `other`, a tensor of this backend."""
+        """A copy of the tensor `x` that can be overwritten by parts of `other`, a tensor of this
+        backend."""
         return x.clone()
 
-    # -- what a backend may do to many arrays at once --------------------------------------------------------
+    # -- what a backend may do to many arrays at once ---------------------------------------------
     def scale_all(self, arrays, factor, check=False):
-        """Multiply arrays in place by a number or a 0-d array, all at once; False if they must be taken one by one.
+        """Multiply arrays in place by a number or a 0-d array, all at once; False if they must be
+        taken one by one.
 
         With `check`, an array of one element instead of True: whether a product is infinite or NaN.
         """
         return False
 
     def step_at_once(self, rule, params, states):
-        """A function for steps of an optimiser's rule ("adam", "sgd") on all parameters; None if it goes by chunks.
+        """A function for steps of an optimiser's rule ("adam", "sgd") on all parameters; None if it
+        goes by chunks.
 
-        `states` are lists of arrays, like `params`. The function is called as ``step(grads, c, shrink, decay, maximize,
-        of_rule=None)``, see `minitorch/optim/flat.py`.
+        `states` are lists of arrays, like `params`. The function is called as
+        ``step(grads, c, shrink, decay, maximize, of_rule=None)``, see `minitorch/optim/flat.py`.
         """
         return None
 
@@ -184,9 +199,11 @@ def result_only(function):
 
 
 class Float32Compute:
-    """A backend whose ops take 16-bit floats, compute in float32 and round once at the end, as PyTorch's do.
+    """A backend whose ops take 16-bit floats, compute in float32 and round once at the end, as
+    PyTorch's do.
 
-    Everything else goes to the backend itself. An op's own functions on its arrays (``x * y``) stay native.
+    Everything else goes to the backend itself. An op's own functions on its arrays (``x * y``) stay
+    native.
     """
 
     def __init__(self, backend):
@@ -196,7 +213,8 @@ class Float32Compute:
         stack = layers.stack
         found = getattr(self.backend, name)
         is_op = name.removeprefix("full_") in OPS
-        if is_op and not (getattr(found, "takes_halves", False) or OPS[name.removeprefix("full_")].view):
+        if (is_op and not (getattr(found, "takes_halves", False)
+                           or OPS[name.removeprefix("full_")].view)):
             found = widened(self.backend, found, name not in OPS)
         setattr(self, name, found)
         if is_op:
@@ -214,14 +232,17 @@ def forget(namespace):
 
 
 def widened(backend, function, keeps):
-    """`function` on raw arrays, given 16-bit floats as float32; results in float32 are rounded to their type.
+    """`function` on raw arrays, given 16-bit floats as float32; results in float32 are rounded to
+    their type.
 
-    What it `keeps` for the backward pass, if anything, is not rounded. "K" takes expanded dimensions for the fastest.
+    What it `keeps` for the backward pass, if anything, is not rounded. "K" takes expanded
+    dimensions for the fastest.
     """
     ndarray, float32 = backend.ndarray, backend.xp.dtype("float32")
 
     def widen(x):
-        return x.astype(float32, "C" if 0 in x.strides else "K") if isinstance(x, ndarray) and is_half(x.dtype) else x
+        return (x.astype(float32, "C" if 0 in x.strides else "K") if isinstance(x, ndarray)
+                and is_half(x.dtype) else x)
 
     def call(*arrays, **attrs):
         halves = [x.dtype for x in arrays if isinstance(x, ndarray) and is_half(x.dtype)]

@@ -1,7 +1,8 @@
 """The general call: everything that generated calls hand over, which is all but the common case.
 
-`general` takes any mixture of dtypes, numbers, NumPy values and devices, brings the inputs together and calls the
-op again; it also serves ``out=``. The common case never comes here (`minitorch/core/template.py`).
+`general` takes any mixture of dtypes, numbers, NumPy values and devices, brings the inputs together
+and calls the op again; it also serves ``out=``. The common case never comes here
+(`minitorch/core/template.py`).
 """
 
 import numpy as np
@@ -20,7 +21,8 @@ def general(op, inputs, attrs, out=None):
     """Call `op` on inputs that are not all float32 or float64 tensors of one kind on one device."""
     variadic = op.variadic
     if out is not None:
-        return write_out(op.name, op.call, inputs, attrs, out, variadic=variadic, overlap=op.overlap)
+        return write_out(op.name, op.call, inputs, attrs, out, variadic=variadic,
+                         overlap=op.overlap)
     kinds = [op.inputs[0]] * len(inputs) if variadic else op.inputs
     inputs = [accept(op, x, kind, i) for i, (x, kind) in enumerate(zip(inputs, kinds))]
     if not any(isinstance(x, Tensor) for x in inputs):
@@ -39,7 +41,8 @@ def general(op, inputs, attrs, out=None):
 
 
 def cast_first(op, inputs, attrs):
-    """Call `op` with its first input cast to the dtype that is asked for; sums of small integers also come in it."""
+    """Call `op` with its first input cast to the dtype that is asked for; sums of small integers
+    also come in it."""
     first, *rest = inputs
     dtype = dtypes.from_np(attrs["dtype"])
     if first.array.dtype != attrs["dtype"]:
@@ -50,19 +53,21 @@ def cast_first(op, inputs, attrs):
 
 @Hook
 def cast_call(function, how, args, kwargs):
-    """Call `function` with inputs cast as the words `how` of the column `autocast` say. Filled by `amp`, and not called
-    before `mixed_precision.enabled` is set there."""
+    """Call `function` with inputs cast as the words `how` of the column `autocast` say. Filled by
+    `amp`, and not called before `mixed_precision.enabled` is set there."""
 
 
 def autocast_call(op, inputs, attrs, out):
-    """Call the definition `op` with its inputs cast as its column `autocast` says; as they are to write into `out`."""
+    """Call the definition `op` with its inputs cast as its column `autocast` says; as they are to
+    write into `out`."""
     if out is not None:
         return cast_call(op.call, "off", inputs, {**attrs, "out": out})
     return cast_call(op.call, op.autocast, inputs, attrs)
 
 
 def accept(op, x, kind, position):
-    """One input as a tensor or a Python number; TypeError, in PyTorch's words, for anything else."""
+    """One input as a tensor or a Python number; TypeError, in PyTorch's words, for anything
+    else."""
     if isinstance(x, Tensor) or (x is None and kind.optional):
         return x
     if isinstance(x, np.ndarray):
@@ -80,13 +85,16 @@ def number_tensor(x):
 
 
 def on_one_device(op, inputs, kinds):
-    """The inputs, which must be on one device; but a 0-d tensor of the CPU may stand for a number anywhere."""
+    """The inputs, which must be on one device; but a 0-d tensor of the CPU may stand for a number
+    anywhere."""
     found = dict.fromkeys(x.backend for x in inputs if isinstance(x, Tensor))
     if len(found) > 1:
         if together := next((F.together for F in found if F.together), None):
             return together(inputs)
-        numbers = [k.kind == "number" and getattr(x, "is_cpu", 0) and not x.array.ndim for x, k in zip(inputs, kinds)]
-        others = dict.fromkeys(x.backend for x, n in zip(inputs, numbers) if isinstance(x, Tensor) and not n)
+        numbers = [k.kind == "number" and getattr(x, "is_cpu", 0) and not x.array.ndim
+                   for x, k in zip(inputs, kinds)]
+        others = dict.fromkeys(x.backend for x, n in zip(inputs, numbers) if isinstance(x, Tensor)
+                               and not n)
         if len(others) == 1:
             return [x.to(next(iter(others)).device) if n else x for x, n in zip(inputs, numbers)]
         raise late.on_two_devices(op, inputs, kinds)
@@ -95,12 +103,13 @@ def on_one_device(op, inputs, kinds):
 
 @Hook
 def overridden(op, inputs, attrs):
-    """The answer of an argument with ``__torch_function__`` to the call of `op`, as (answer,); None if there is no such
-    argument. Filled by `autograd.dispatch`."""
+    """The answer of an argument with ``__torch_function__`` to the call of `op`, as (answer,); None
+    if there is no such argument. Filled by `autograd.dispatch`."""
 
 
 def failed(op, error, inputs, attrs):
-    """Raise what explains `error`, which `op` raised on these arguments; or return what one of them answers."""
+    """Raise what explains `error`, which `op` raised on these arguments; or return what one of them
+    answers."""
     found = overridden(op, inputs, attrs)
     if found is None:
         raise late.explain_failure(op, error, inputs, attrs) from None
@@ -108,8 +117,9 @@ def failed(op, error, inputs, attrs):
 
 
 def unsupported(op, error, inputs, attrs):
-    """Return NotImplemented for operands that are neither tensors nor numbers, so that Python tries their reflected
-    method or says that the types do not go together; raise any other error of an operator."""
+    """Return NotImplemented for operands that are neither tensors nor numbers, so that Python tries
+    their reflected method or says that the types do not go together; raise any other error of an
+    operator."""
     ours = Tensor, np.ndarray, np.generic, *NUMBERS
     if all(isinstance(x, ours) or hasattr(x, "__torch_function__") for x in inputs):
         return failed(op, error, inputs, attrs)

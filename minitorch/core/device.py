@@ -1,7 +1,9 @@
-"""`device`: where a tensor's memory lives, in PyTorch's spelling ("cpu", "cuda", "cuda:1", "sim"); and the backends.
+"""`device`: where a tensor's memory lives, in PyTorch's spelling ("cpu", "cuda", "cuda:1", "sim");
+and the backends.
 
-A backend stands for one device and is made when that device is first asked for: `get(device)` finds or makes it.
-`register` adds a kind of device; makers are named as "module:function", so that nothing is imported before it is used.
+A backend stands for one device and is made when that device is first asked for: `get(device)` finds
+or makes it. `register` adds a kind of device; makers are named as "module:function", so that
+nothing is imported before it is used.
 """
 
 from contextvars import ContextVar
@@ -11,21 +13,24 @@ from .registry import Hook, find, late
 
 __all__ = ["device", "get", "host", "made", "register"]
 
-TYPES = ["cpu", "cuda", "sim", "meta", "xpu", "mps", "hpu", "mtia", "xla"]     # `register` adds to them
-MAKERS: dict = {}                                          # type of device -> (maker, which index None stands for)
+# `register` adds to them
+TYPES = ["cpu", "cuda", "sim", "meta", "xpu", "mps", "hpu", "mtia", "xla"]
+MAKERS: dict = {}                           # type of device -> (maker, which index None stands for)
 MADE: dict = {}                                            # (type, index) -> the backend
 HOST = "cpu", None
 
-default: ContextVar = ContextVar("default", default=None)  # the backend of new tensors in this thread; None: the CPU's
-outer: ContextVar = ContextVar("outer", default=())        # the defaults outside of the blocks that are open
+# the backend of new tensors in this thread; None: the CPU's
+default: ContextVar = ContextVar("default", default=None)
+# the defaults outside of the blocks that are open
+outer: ContextVar = ContextVar("outer", default=())
 
 
 class device:
     """``device("cuda:1")``, ``device("cuda", 1)`` or ``device("cpu")``; hashable, equal by value.
 
-    `type` is the kind of hardware, `index` its number or None for the current one. The kinds are "cpu" (NumPy),
-    "cuda" (CuPy) and "sim", which runs the CUDA kernels on the processor. Also a context manager: the tensors
-    created inside live there.
+    `type` is the kind of hardware, `index` its number or None for the current one. The kinds are
+    "cpu" (NumPy), "cuda" (CuPy) and "sim", which runs the CUDA kernels on the processor. Also a
+    context manager: the tensors created inside live there.
     """
 
     __slots__ = ("type", "index")
@@ -39,8 +44,8 @@ class device:
             type, index = "cuda", type
         elif isinstance(type, str) and ":" in type:
             if index is not None:
-                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: "
-                                   f"{type}")
+                raise RuntimeError(f"type (string) must not include an index because index was "
+                                   f"passed explicitly: {type}")
             type, _, number = type.partition(":")
             if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
@@ -66,7 +71,8 @@ class device:
 
     def __enter__(self):
         backend = get(self)                                # or an error, before anything is changed
-        outer.set((*outer.get(), default.get()))           # a stack, so that a device can be entered inside itself
+        # a stack, so that a device can be entered inside itself
+        outer.set((*outer.get(), default.get()))
         default.set(backend)
         return self
 
@@ -79,8 +85,8 @@ class device:
 def register(type, maker, current=None):
     """Let ``device(type)`` stand for the backends that ``maker(index)`` returns.
 
-    `current` returns the index that is meant where none is given. Both are functions or the names of functions,
-    "module:function".
+    `current` returns the index that is meant where none is given. Both are functions or the names
+    of functions, "module:function".
     """
     MAKERS[type] = maker, current
     if type not in TYPES:

@@ -1,9 +1,10 @@
 """Data types: PyTorch's names over NumPy's dtypes, and PyTorch's promotion rules.
 
-Outside (on tensors, in public calls) a data type is a `dtype` of this module; inside (raw arrays, references,
-formulas) it is a NumPy dtype. `as_np` and `from_np` cross that line. The rules of promotion are those of
-https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc: a category (bool < integer < floating
-< complex) is decided by every operand, a size only by the operands with dimensions, if these are of that category.
+Outside (on tensors, in public calls) a data type is a `dtype` of this module; inside (raw arrays,
+references, formulas) it is a NumPy dtype. `as_np` and `from_np` cross that line. The rules of
+promotion are those of https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc: a
+category (bool < integer < floating < complex) is decided by every operand, a size only by the
+operands with dimensions, if these are of that category.
 """
 
 import builtins
@@ -19,15 +20,18 @@ BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 class dtype:
     """The type of a tensor's elements, such as ``minitorch.float32``.
 
-    Attributes: `name`, `itemsize` (bytes), `is_floating_point`, `is_complex`, `is_signed`, and `np`, the NumPy
-    dtype. Its text is PyTorch's (``torch.float32``), so that what is printed can be pasted into a program.
+    Attributes: `name`, `itemsize` (bytes), `is_floating_point`, `is_complex`, `is_signed`, and
+    `np`, the NumPy dtype. Its text is PyTorch's (``torch.float32``), so that what is printed can be
+    pasted into a program.
     """
 
     __slots__ = ("name", "category", "itemsize", "is_signed", "_np")
 
     def __init__(self, name, category, itemsize, is_signed=True):
-        self.name, self.category, self.itemsize, self.is_signed = name, category, itemsize, is_signed
-        self._np = None if name in ("bfloat16", "complex32") or name[:6] == "float8" else np.dtype(name)
+        self.name, self.category = name, category
+        self.itemsize, self.is_signed = itemsize, is_signed
+        self._np = (None if name in ("bfloat16", "complex32") or name[:6] == "float8"
+                    else np.dtype(name))
 
     @property
     def np(self):
@@ -48,13 +52,14 @@ class dtype:
 
     def to_real(self):
         """The floating-point type of a complex type's parts; any other type itself."""
-        return {"complex32": float16, "complex64": float32, "complex128": float64}.get(self.name, self)
+        return {"complex32": float16, "complex64": float32, "complex128": float64}.get(self.name,
+                                                                                       self)
 
     def __repr__(self):
         return f"torch.{self.name}"
 
     def __reduce__(self):
-        return self.name                                  # pickled as the module's global of that name
+        return self.name                               # pickled as the module's global of that name
 
     def __copy__(self, memo=None):
         return self
@@ -71,9 +76,11 @@ int64 = long = dtype("int64", INTEGER, 8)
 uint16 = dtype("uint16", INTEGER, 2, False)
 uint32 = dtype("uint32", INTEGER, 4, False)
 uint64 = dtype("uint64", INTEGER, 8, False)
-float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = FLOAT8 = [  # kept, not computed with
-    dtype("float8_" + name, FLOATING, 1, name != "e8m0fnu") for name in "e4m3fn e5m2 e4m3fnuz e5m2fnuz e8m0fnu".split()]
-complex32 = chalf = dtype("complex32", COMPLEX, 4)         # a name for lists of types: there are no such tensors
+FLOAT8 = [dtype("float8_" + name, FLOATING, 1, name != "e8m0fnu")               # kept, not computed with
+          for name in "e4m3fn e5m2 e4m3fnuz e5m2fnuz e8m0fnu".split()]
+float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = FLOAT8
+# a name for lists of types: there are no such tensors
+complex32 = chalf = dtype("complex32", COMPLEX, 4)
 float16 = half = dtype("float16", FLOATING, 2)
 bfloat16 = dtype("bfloat16", FLOATING, 2)
 float32 = float = dtype("float32", FLOATING, 4)
@@ -81,13 +88,15 @@ float64 = double = dtype("float64", FLOATING, 8)
 complex64 = cfloat = dtype("complex64", COMPLEX, 8)
 complex128 = cdouble = dtype("complex128", COMPLEX, 16)
 
-ALL = (bool, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64,
-       complex64, complex128)
-LIMITED = (uint16, uint32, uint64)                         # which PyTorch promotes to floating types only
-NAMES = ("bool uint8 int8 int16 short int32 int int64 long uint16 uint32 uint64 float16 half bfloat16 float32 float "
-         "float64 double complex32 chalf complex64 cfloat complex128 cdouble").split() + [d.name for d in FLOAT8]
+ALL = (bool, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32,
+       float64, complex64, complex128)
+LIMITED = (uint16, uint32, uint64)                   # which PyTorch promotes to floating types only
+NAMES = ("bool uint8 int8 int16 short int32 int int64 long uint16 uint32 uint64 float16 half "
+         "bfloat16 float32 float float64 double complex32 chalf complex64 cfloat complex128 "
+         "cdouble").split() + [d.name for d in FLOAT8]
 
-# One dictionary from either spelling to the NumPy dtype, one back. Those of ml_dtypes join them when first used.
+# One dictionary from either spelling to the NumPy dtype, one back. Those of ml_dtypes join them
+# when first used.
 _np_of = {key: d._np for d in ALL if d._np is not None for key in (d, d._np)}
 _dtype_of = {d._np: d for d in ALL if d._np is not None}
 _PYTHON = {builtins.bool: bool, builtins.int: int64, builtins.float: float64, complex: complex128}
@@ -102,7 +111,8 @@ def load(d):
     try:
         import ml_dtypes
     except ImportError:
-        raise RuntimeError(f"{d.name} needs the package ml_dtypes: `pip install ml_dtypes`") from None
+        raise RuntimeError(f"{d.name} needs the package ml_dtypes: `pip install "
+                           f"ml_dtypes`") from None
     d._np = found = np.dtype(getattr(ml_dtypes, d.name))
     _np_of[d] = _np_of[found] = found
     _dtype_of[found] = d
@@ -118,7 +128,8 @@ def as_np(d):
         return d.np
     if d in _PYTHON:
         return _np_of[_PYTHON[d]]
-    raise TypeError(f"expected a dtype such as minitorch.float32, got {d!r} (of type {type(d).__name__})")
+    raise TypeError(f"expected a dtype such as minitorch.float32, got {d!r} (of type "
+                    f"{type(d).__name__})")
 
 
 def from_np(d):
@@ -152,7 +163,8 @@ def set_default_dtype(d):
 
 
 def of_scalar(x):
-    """The type that the Python number `x` has in PyTorch: bool, int64, the default dtype or its complex twin."""
+    """The type that the Python number `x` has in PyTorch: bool, int64, the default dtype or its
+    complex twin."""
     x = x.item() if isinstance(x, np.generic) else x
     kind = _PYTHON.get(type(x)) or next((d for t, d in _PYTHON.items() if isinstance(x, t)), None)
     if kind is None:
@@ -169,11 +181,11 @@ def promote_types(type1, type2):
     if a is b:
         return b
     if a in FLOAT8 or b in FLOAT8:
-        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {type1.name} and "
-                           f"{type2.name}: convert one of them, as in x.float()")
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote "
+                           f"{type1.name} and {type2.name}: convert one of them, as in x.float()")
     if b.category != FLOATING and (a in LIMITED or b in LIMITED):
-        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-                           f"{a.name} and {b.name}")
+        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, "
+                           f"attempted to promote {a.name} and {b.name}")
     if a.category == BOOL:
         return b
     if a.category < b.category < COMPLEX:
@@ -188,7 +200,8 @@ def promote_types(type1, type2):
 
 @cache
 def _result_category(dimensioned, zero_dim, number):
-    """The result type of operands grouped as PyTorch groups them; each group's type, or None where empty."""
+    """The result type of operands grouped as PyTorch groups them; each group's type, or None where
+    empty."""
     def combine(strong, weak):
         if strong is None or weak is None:
             return strong or weak
@@ -214,5 +227,6 @@ def common_dtype(operands):
 
 
 def can_cast(from_, to):
-    """Whether PyTorch's promotion rules allow the cast: not to a lower category, such as from float to integer."""
+    """Whether PyTorch's promotion rules allow the cast: not to a lower category, such as from float
+    to integer."""
     return from_.category <= to.category

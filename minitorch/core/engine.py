@@ -1,8 +1,8 @@
 """The backward pass: gradients flow from the outputs to the leaves in reverse topological order.
 
-`run` counts how many gradients each node of the graph will be sent, then runs a node when all of its gradients
-are in. It is a loop, not a recursion, so a chain of a million calls is no deeper than a chain of two. A node here is
-a `Node` or a leaf tensor.
+`run` counts how many gradients each node of the graph will be sent, then runs a node when all of
+its gradients are in. It is a loop, not a recursion, so a chain of a million calls is no deeper than
+a chain of two. A node here is a `Node` or a leaf tensor.
 """
 
 import sys
@@ -18,8 +18,9 @@ from .tensor import wrap
 def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told=False):
     """Pull the `seeds` (tensors) back from the `roots` (nodes).
 
-    With `capture`, a dict whose keys are nodes, their gradients are put into it and nothing is accumulated into
-    leaves; otherwise the gradient of each leaf is added to its `grad`. `told`: node hooks were already notified.
+    With `capture`, a dict whose keys are nodes, their gradients are put into it and nothing is
+    accumulated into leaves; otherwise the gradient of each leaf is added to its `grad`. `told`:
+    node hooks were already notified.
     """
     if graph.node_hooks is not None and not told:
         return tell_backward(partial(run, roots, seeds, create_graph, retain_graph, capture, True))
@@ -51,8 +52,8 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
             node.release()
 
 
-# A place is what a pass knows of a node: the node, how many gradients are still to come, what has arrived, and whether
-# the engine made that array.
+# A place is what a pass knows of a node: the node, how many gradients are still to come, what has
+# arrived, and whether the engine made that array.
 LEFT, GRADIENT, OWNED = 1, 2, 3
 
 
@@ -93,7 +94,8 @@ def upstream(order, capture):
 
 
 def seeded(roots, seeds, places, create_graph):
-    """The places of the roots that can run at once, once the `seeds` have arrived at all of them."""
+    """The places of the roots that can run at once, once the `seeds` have arrived at all of
+    them."""
     ready = []
     for root, seed in zip(roots, seeds):
         place, g = places[root], seed if create_graph else seed.array
@@ -106,9 +108,10 @@ def seeded(roots, seeds, places, create_graph):
     return ready
 
 
-# ---- one step ----------------------------------------------------------------------------------------------
+# ---- one step -----------------------------------------------------------------------------------
 def arrived(node, g, create_graph, wanted, capture):
-    """The gradient of a node once all of it is in: its hooks run, and it is captured if that is asked for."""
+    """The gradient of a node once all of it is in: its hooks run, and it is captured if that is
+    asked for."""
     captured = capture is not None and node in capture
     if node.hooks is not None and g is not None and (capture is None or captured or node in wanted):
         g = before_node(node, g, create_graph)
@@ -118,7 +121,8 @@ def arrived(node, g, create_graph, wanted, capture):
 
 
 def pull_with_hooks(node, g, create_graph):
-    """``node.pull(g, create_graph)`` with all node hooks around it, and those of this node after it."""
+    """``node.pull(g, create_graph)`` with all node hooks around it, and those of this node after
+    it."""
     pull = node.pull if graph.node_hooks is None else partial(run_with_hooks, node)
     pulled = pull(g, create_graph)
     if node.hooks is not None and node.hooks.post:
@@ -126,9 +130,10 @@ def pull_with_hooks(node, g, create_graph):
     return pulled
 
 
-# ---- adding up ---------------------------------------------------------------------------------------------
+# ---- adding up ----------------------------------------------------------------------------------
 def send_arrays(node, pulled, places, ready):
-    """Add the gradients `pulled` from `node`, arrays, to what has arrived at its parents; note those that are ready."""
+    """Add the gradients `pulled` from `node`, arrays, to what has arrived at its parents; note
+    those that are ready."""
     if node.__class__ is OutputNode:
         return send_output(node, pulled[0], places, ready)
     for i, parent in enumerate(node.parents):
@@ -136,8 +141,10 @@ def send_arrays(node, pulled, places, ready):
             continue
         place, gp = places[parent], pulled[i]
         if gp is not None:
-            if gp.__class__ is not node.backend.ndarray and gp.__class__ is not parent.backend.ndarray:
-                gp = gp.sent_to(parent) if hasattr(gp, "sent_to") else node.backend.asarray(gp)    # sparse, or 0-d
+            if (gp.__class__ is not node.backend.ndarray
+                and gp.__class__ is not parent.backend.ndarray):
+                # sparse, or 0-d
+                gp = gp.sent_to(parent) if hasattr(gp, "sent_to") else node.backend.asarray(gp)
             is_leaf = not parent.parents
             shape = parent.array.shape if is_leaf else parent.shape
             alone = references(pulled[i]) == ALONE
@@ -155,7 +162,8 @@ def send_arrays(node, pulled, places, ready):
 
 
 def add(place, g):
-    """Add an array to the one that has arrived at a place, in its memory if the engine has made that."""
+    """Add an array to the one that has arrived at a place, in its memory if the engine has made
+    that."""
     held = place[GRADIENT]
     if place[OWNED] and held.dtype == g.dtype:
         place[GRADIENT] += g
@@ -205,19 +213,21 @@ def summed(F, node, i, g, shape):
     """A gradient in the shape that its parent has: broadcasting is undone."""
     try:
         return F.sum_to(g, shape=tuple(shape))
-    except ValueError:                                     # ``x.data = ...`` of another size, between the passes
-        raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {i} - got "
-                           f"{list(g.shape)} but expected shape compatible with {list(shape)}") from None
+    except ValueError:                        # ``x.data = ...`` of another size, between the passes
+        raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {i} - "
+                           f"got {list(g.shape)} but expected shape compatible with "
+                           f"{list(shape)}") from None
 
 
-# An array that a formula has just made, that is no view, and that nobody else refers to (not the graph, not another
-# gradient of the same formula, not a view) may be written to. NumPy finds temporaries to reuse in the same way. Without
-# counts of references nothing is taken to be alone.
+# An array that a formula has just made, that is no view, and that nobody else refers to (not the
+# graph, not another gradient of the same formula, not a view) may be written to. NumPy finds
+# temporaries to reuse in the same way. Without counts of references nothing is taken to be alone.
 references = getattr(sys, "getrefcount", lambda x: 0)
 
 
 def count_alone():
-    """The number that `references` gives in `send_arrays` for an object that only the list there refers to."""
+    """The number that `references` gives in `send_arrays` for an object that only the list there
+    refers to."""
     pulled = [object()]
     gp = pulled[0]                                         # noqa: F841  as in `send_arrays`
     return references(pulled[0]) or -1
@@ -227,14 +237,15 @@ ALONE = count_alone()
 
 
 def accumulate(leaf, g, create_graph, is_owned):
-    """Add a gradient to ``leaf.grad``: an array that nothing else holds, which lies in memory as the leaf does."""
+    """Add a gradient to ``leaf.grad``: an array that nothing else holds, which lies in memory as
+    the leaf does."""
     if leaf._grad is None:
         if create_graph:
             leaf._grad = g
         else:
             own = is_owned and g.strides == leaf.array.strides
             leaf._grad = wrap(g if own else own_grad(g, leaf.array, is_owned), leaf.backend)
-    elif create_graph or leaf._grad.array.strides is None:             # a sparse one may become dense
+    elif create_graph or leaf._grad.array.strides is None:  # a sparse one may become dense
         leaf._grad = leaf._grad + (g if create_graph else wrap(g, leaf.backend))
     else:
         leaf._grad.array += g

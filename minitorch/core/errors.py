@@ -1,32 +1,36 @@
 """Errors in PyTorch's classes and words that several packages raise.
 
-Calls check nothing beforehand that NumPy checks anyway: when a call fails, `minitorch/explain/failures.py` looks at the
-arguments again, slowly, and finds the words.
+Calls check nothing beforehand that NumPy checks anyway: when a call fails,
+`minitorch/explain/failures.py` looks at the arguments again, slowly, and finds the words.
 """
 
 import numpy as np
 
-__all__ = ["ArrayLinAlgError", "OutOfMemoryError", "checked_dim", "not_a_tensor", "not_implemented", "out_of_range",
-           "worded"]
+__all__ = ["ArrayLinAlgError", "OutOfMemoryError", "checked_dim", "not_a_tensor", "not_implemented",
+           "out_of_range", "worded"]
 
-ArrayLinAlgError = np.linalg.LinAlgError                   # raised by array modules for singular matrices and the like
+# raised by array modules for singular matrices and the like
+ArrayLinAlgError = np.linalg.LinAlgError
 
 
 class OutOfMemoryError(RuntimeError):
-    """The GPU's memory does not suffice. The process can go on: free what is not needed and try again."""
+    """The GPU's memory does not suffice. The process can go on: free what is not needed and try
+    again."""
 
 
 OutOfMemoryError.__module__ = "torch"
 
 
 def worded(error):
-    """An error that a forward pass raises with class and words that are final: ``raise worded(ValueError(...))``."""
+    """An error that a forward pass raises with class and words that are final:
+    ``raise worded(ValueError(...))``."""
     error.explained = True
     return error
 
 
 def checked_dim(dim, ndim):
-    """`dim` counted from the front; IndexError, with the valid range, if there is no such dimension.
+    """`dim` counted from the front; IndexError, with the valid range, if there is no such
+    dimension.
 
     A number has one dimension here.
     """
@@ -38,24 +42,27 @@ def checked_dim(dim, ndim):
 
 def out_of_range(dim, n):
     """IndexError for a dimension that `n` dimensions do not have."""
-    return worded(IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"))
+    return worded(IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], "
+                             f"but got {dim})"))
 
 
 def not_a_tensor(op, kind, position, x):
     """TypeError for an argument that should have been a tensor."""
-    wanted = {"number": "Tensor or a number", "variadic": "tuple of Tensors"}.get(kind.kind, "Tensor")
-    return worded(TypeError(f"{op.name}(): argument '{kind.name}' (position {position + 1}) must be {wanted}, "
-                            f"not {type(x).__name__}"))
+    wanted = {"number": "Tensor or a number", "variadic": "tuple of Tensors"}.get(kind.kind,
+                                                                                  "Tensor")
+    return worded(TypeError(f"{op.name}(): argument '{kind.name}' (position {position + 1}) must "
+                            f"be {wanted}, not {type(x).__name__}"))
 
 
-TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
-              "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
-              "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
+TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
+              "bool": "Bool", "float32": "Float", "float64": "Double", "float16": "Half",
+              "bfloat16": "BFloat16", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
 
 
 def not_implemented(name, dtype):
     """NotImplementedError, in PyTorch's words, for an op that does not take a (NumPy) dtype."""
-    way = {"f": "long", "V": "long", "c": "abs"}.get(dtype.kind, "float") if dtype.itemsize > 1 else "float"
+    way = ({"f": "long", "V": "long", "c": "abs"}.get(dtype.kind, "float") if dtype.itemsize > 1
+           else "float")
     kind = TYPE_NAMES.get(dtype.name, dtype.name.capitalize())
     return NotImplementedError(f"\"{name}\" not implemented for '{kind}': convert "
                                f"the {dtype.name} tensor first, as in x.{way}()")

@@ -1,4 +1,5 @@
-"""The functions that users call: generated from the definitions, compiled when they are first called."""
+"""The functions that users call: generated from the definitions, compiled when they are first
+called."""
 
 import inspect
 import linecache
@@ -32,41 +33,45 @@ NUMBERS = frozenset({int, float})
 f32, f64, i32, i64 = map(np.dtype, ("float32", "float64", "int32", "int64"))
 
 # The names that generated code may use. `graph` is the module, because its version counter moves.
-NAMES = dict(
-    Tensor=Tensor, new=object.__new__, mark_view=mark_view, laid_out=LAID_OUT,
-    graph=graph, grad_mode=grad_mode, Node=Node, MultiOutputNode=MultiOutputNode, OutputNode=OutputNode,
-    TypedNode=TypedNode, TypedMultiOutputNode=TypedMultiOutputNode, ComplexNode=ComplexNode,
-    ComplexMultiOutputNode=ComplexMultiOutputNode, recorded=recorded, restored=restored, tied=tied,
-    general=call.general, cast_first=call.cast_first, failed=call.failed, unsupported=call.unsupported,
-    older=older, autocast=mixed_precision, autocast_call=call.autocast_call,
-    open_levels=open_levels, with_tangents=with_tangents, NUMBERS=NUMBERS,
-    SCALARS=frozenset({*np.sctypeDict.values(), Tensor}), f32=f32, f64=f64, i32=i32, i64=i64,
-    as_np=dtypes.as_np, asarray=np.asarray, required=inspect.Parameter.empty)
+NAMES = dict(Tensor=Tensor, new=object.__new__, mark_view=mark_view, laid_out=LAID_OUT, graph=graph,
+             grad_mode=grad_mode, Node=Node, MultiOutputNode=MultiOutputNode, OutputNode=OutputNode,
+             TypedNode=TypedNode, TypedMultiOutputNode=TypedMultiOutputNode,
+             ComplexNode=ComplexNode, ComplexMultiOutputNode=ComplexMultiOutputNode,
+             recorded=recorded, restored=restored, tied=tied, general=call.general,
+             cast_first=call.cast_first, failed=call.failed, unsupported=call.unsupported,
+             older=older, autocast=mixed_precision, autocast_call=call.autocast_call,
+             open_levels=open_levels, with_tangents=with_tangents, NUMBERS=NUMBERS,
+             SCALARS=frozenset({*np.sctypeDict.values(), Tensor}), f32=f32, f64=f64, i32=i32,
+             i64=i64, as_np=dtypes.as_np, asarray=np.asarray, required=inspect.Parameter.empty)
 
 
 def compile_call(op):
     """Write the function that users call, as `dataclasses` writes an ``__init__``.
 
-    Written out, not looped over ``*inputs``, for a real signature and half the cost; ``print(op.source)`` shows
-    it. Two are made from one template: the one users call, for float32 and float64 on one device, and ``op.bare``,
-    for which `minitorch/core/call.py` prepares everything else. Each is compiled when it is first called.
+    Written out, not looped over ``*inputs``, for a real signature and half the cost;
+    ``print(op.source)`` shows it. Two are made from one template: the one users call, for float32
+    and float64 on one device, and ``op.bare``, for which `minitorch/core/call.py` prepares
+    everything else. Each is compiled when it is first called.
     """
     vjps = {f"vjp_{x}": r for x, r in op.vjps.items()}
     op.pull = deferred("pull", f"<minitorch gradient of {op.name}>", lambda: write_pull(op),
                         vjps | {"op": op, "joint": op.joint, "together": op.together})
-    op.bare = deferred(op.name, f"<minitorch op {op.name}, any dtype>", lambda: write_call(op, bare=True),
-                        {"op": op})
-    call = op.call = deferred(op.name, f"<minitorch op {op.name}>", lambda: write_call(op, bare=False), {"op": op})
+    op.bare = deferred(op.name, f"<minitorch op {op.name}, any dtype>",
+                       lambda: write_call(op, bare=True), {"op": op})
+    call = op.call = deferred(op.name, f"<minitorch op {op.name}>",
+                              lambda: write_call(op, bare=False), {"op": op})
     call.__doc__, call.op = op.__doc__, op
     call.__signature__ = public_signature(op)
-    spread = (lambda *t, **attrs: call(t, **attrs)) if op.variadic else call      # formulas say F.cat(*pieces)
+    # formulas say F.cat(*pieces)
+    spread = (lambda *t, **attrs: call(t, **attrs)) if op.variadic else call
     setattr(recorded, op.name, staticmethod(spread))
     return call
 
 
 def public_signature(op):
     P = inspect.Parameter
-    parameters = [P(x.name, P.POSITIONAL_OR_KEYWORD, default=None if x.optional else P.empty) for x in op.inputs]
+    parameters = [P(x.name, P.POSITIONAL_OR_KEYWORD, default=None if x.optional else P.empty)
+                  for x in op.inputs]
     parameters += [P(k, P.POSITIONAL_OR_KEYWORD, default=d) for k, d in op.attrs]
     if takes_out(op):
         parameters.append(P("out", P.KEYWORD_ONLY, default=None))
@@ -80,8 +85,9 @@ def stub(*args, **kwargs):
 def deferred(name, filename, write, scope):
     """A function whose source is written and compiled when it is first called.
 
-    Importing the package would otherwise take most of its time compiling ops that the program never calls. The
-    function stays the same object: its code is exchanged, so whoever holds it sees the change.
+    Importing the package would otherwise take most of its time compiling ops that the program never
+    calls. The function stays the same object: its code is exchanged, so whoever holds it sees the
+    change.
     """
     namespace = {"__name__": "minitorch.generated"}
     function = FunctionType(stub.__code__, namespace, name)
@@ -92,8 +98,9 @@ def deferred(name, filename, write, scope):
         namespace.update(NAMES, **scope)
         exec(compile(source, filename, "exec"), namespace, own := {})
         made = own[name]                                   # of this thread: two may call at once
-        linecache.cache[filename] = (len(source), None, [line + "\n" for line in source.splitlines()], filename)
-        target = namespace.get("target", function)         # which `autograd.dispatch` may have replaced
+        linecache.cache[filename] = (len(source), None, [line + "\n"
+                                                         for line in source.splitlines()], filename)
+        target = namespace.get("target", function)     # which `autograd.dispatch` may have replaced
         target.__defaults__, target.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
         target.__code__ = made.__code__
         return target

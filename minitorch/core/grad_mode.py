@@ -1,4 +1,5 @@
-"""Whether calls are recorded or cast, in each thread. Users enter the modes of `minitorch/autograd/grad_mode.py`."""
+"""Whether calls are recorded or cast, in each thread. Users enter the modes of
+`minitorch/autograd/grad_mode.py`."""
 
 import threading
 
@@ -8,20 +9,21 @@ from . import dtypes
 class GradMode(threading.local):
     """The mode of the current thread.
 
-    `batches`: the `BatchedBackend`s of the `vmap`s that run, the innermost last; `each`: whether gradients of what is
-    the same for all elements of a batch are those of each element, not their sum.
+    `batches`: the `BatchedBackend`s of the `vmap`s that run, the innermost last; `each`: whether
+    gradients of what is the same for all elements of a batch are those of each element, not their
+    sum.
     """
 
     enabled, inference, each = True, False, False
     batches: tuple = ()
-    levels: tuple = ()                                     # of forward mode that are open, the innermost last
+    levels: tuple = ()                           # of forward mode that are open, the innermost last
 
 
 class MixedPrecision(threading.local):
     """Mixed precision in the current thread.
 
-    `enabled` if it is on for any type of device; `devices`: the 16-bit dtype of each type where it is on; `defaults`:
-    that dtype where a block does not say.
+    `enabled` if it is on for any type of device; `devices`: the 16-bit dtype of each type where it
+    is on; `defaults`: that dtype where a block does not say.
     """
 
     def __init__(self):
@@ -30,7 +32,7 @@ class MixedPrecision(threading.local):
 
 
 grad_mode, mixed_precision = GradMode(), MixedPrecision()
-open_levels: list = []                                     # and batches, of all threads: empty, they spare calls a look
+open_levels: list = []                 # and batches, of all threads: empty, they spare calls a look
 open_batches: list = []
 
 

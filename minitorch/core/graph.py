@@ -1,11 +1,12 @@
 """The graph: a node for each recorded call, and a version counter for each piece of memory.
 
-A `Node` stands for one call. Its `parents` say where its inputs came from: a Node, a leaf tensor, or None for a
-constant. That is all the graph there is: tensors point to nodes, nodes to nodes, nothing points back, so nothing
-is kept alive by a cycle.
+A `Node` stands for one call. Its `parents` say where its inputs came from: a Node, a leaf tensor,
+or None for a constant. That is all the graph there is: tensors point to nodes, nodes to nodes,
+nothing points back, so nothing is kept alive by a cycle.
 
-A write in place is counted on the array that owns the memory, so that a tensor, its views and its detached twins
-share one count, and a node can tell whether what it saved has changed since; ``x.data`` has a count of its own.
+A write in place is counted on the array that owns the memory, so that a tensor, its views and its
+detached twins share one count, and a node can tell whether what it saved has changed since;
+``x.data`` has a count of its own.
 """
 
 import sys
@@ -15,21 +16,24 @@ from .arrays import counted
 from .registry import Hook, late
 
 version_counter = 0                  # the number of writes in place so far, anywhere
-versions: dict = {}          # id of an array that owns memory -> Version, for arrays that were written to
-inference: dict = {}         # id of an array that owns memory -> weak reference, for arrays made in inference mode
-node_hooks: tuple | None = None        # the `NodeHook`s of `core/hooks.py`, notified of all nodes; None: none
-pull_of = None               # a function that gives a node's ``op.pull`` with plans; None: no device has them
+versions: dict = {}    # id of an array that owns memory -> Version, for arrays that were written to
+# id of an array that owns memory -> weak reference, for arrays made in inference mode
+inference: dict = {}
+# the `NodeHook`s of `core/hooks.py`, notified of all nodes; None: none
+node_hooks: tuple | None = None
+pull_of = None     # a function that gives a node's ``op.pull`` with plans; None: no device has them
 
 
 class Node:
-    """One recorded call: its op, the nodes of its inputs, and the values that its derivative formulas read.
+    """One recorded call: its op, the nodes of its inputs, and the values that its derivative
+    formulas read.
 
-    `shape` is that of the result, `backend` the namespace that the formulas run on, `time` the version counter when it
-    was recorded, `hooks` the functions to run around it (or None).
+    `shape` is that of the result, `backend` the namespace that the formulas run on, `time` the
+    version counter when it was recorded, `hooks` the functions to run around it (or None).
     """
 
     __slots__ = ("op", "parents", "saved", "shape", "backend", "time", "hooks", "__weakref__")
-    is_function = False                                    # the call of a function that the user has written
+    is_function = False                           # the call of a function that the user has written
 
     def name(self):
         """The name PyTorch gives this kind of node, such as ``MulBackward0``."""
@@ -48,7 +52,8 @@ class Node:
             self.check_unwritten()
         if create_graph:
             return self.op.pull(self.op.recorded, g, self.as_tensors(), self.parents)
-        return (self.op.pull if pull_of is None else pull_of(self))(self.backend, g, saved, self.parents)
+        pull = self.op.pull if pull_of is None else pull_of(self)
+        return pull(self.backend, g, saved, self.parents)
 
     def release(self):
         """Free the saved values; a second backward pass will say so."""
@@ -56,7 +61,8 @@ class Node:
             self.saved = None
 
     def as_tensors(self, values=None):
-        """The saved arrays, or `values` in their place, as tensors, each standing where it stood in the graph."""
+        """The saved arrays, or `values` in their place, as tensors, each standing where it stood in
+        the graph."""
         return self.op.recorded.placed_values(self, self.saved if values is None else values)
 
     def check_unwritten(self):
@@ -77,7 +83,8 @@ def made_node(op, parents, saved, shape, backend, kind=Node):
 
 
 def set_node_hooks(hooks):
-    """Replace the list of node hooks, which is one for all threads; none cost a call one ``is None``."""
+    """Replace the list of node hooks, which is one for all threads; none cost a call one
+    ``is None``."""
     global node_hooks
     node_hooks = tuple(hooks) or None
 
@@ -97,22 +104,25 @@ def tell_recorded(node, result):
 
 @Hook
 def note_inference(tensor):
-    """Note that a tensor was made in inference mode, in `inference`. Filled by `autograd.inference`."""
+    """Note that a tensor was made in inference mode, in `inference`. Filled by
+    `autograd.inference`."""
 
 
 # ------------------------------------------------------------------ several outputs
 class MultiOutputNode(Node):
-    """The node of an op with several outputs: its gradient is a tuple, None for outputs that were not used.
+    """The node of an op with several outputs: its gradient is a tuple, None for outputs that were
+    not used.
 
-    `shape` is the tuple of the outputs' shapes. Each output has a `OutputNode` of its own in front of this node, so
-    that the common case of one output pays nothing for this one.
+    `shape` is the tuple of the outputs' shapes. Each output has a `OutputNode` of its own in front
+    of this node, so that the common case of one output pays nothing for this one.
     """
 
     __slots__ = ()
 
 
 def wrap_outputs(arrays, backend, Tensor):
-    """The outputs of an op with several, as a tuple of tensors (of the arrays' own tuple type, if it has one)."""
+    """The outputs of an op with several, as a tuple of tensors (of the arrays' own tuple type, if
+    it has one)."""
     made = []
     for y in arrays:
         t = object.__new__(Tensor)
@@ -150,7 +160,8 @@ class OutputNode(Node):
 
 # ------------------------------------------------------------------ writes in place
 class Version:
-    """The writes to one piece of memory: how many, when the last one was, who wrote, from which line."""
+    """The writes to one piece of memory: how many, when the last one was, who wrote, from which
+    line."""
 
     __slots__ = ("count", "time", "writer", "line", "ref")
 

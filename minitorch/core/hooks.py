@@ -19,7 +19,8 @@ class HookDict(dict):
 
 
 class Hooks:
-    """The hooks of one node or leaf, by when they run; `retain`: the tensors that want the gradient kept.
+    """The hooks of one node or leaf, by when they run; `retain`: the tensors that want the gradient
+    kept.
 
     `pre` are hooks of tensors, `node_pre` and `post` those of nodes, `accumulated` those of leaves.
     """
@@ -36,12 +37,14 @@ def hooks_of(node):
     return node.hooks
 
 
-# ------------------------------------------------------------------ around one step of a backward pass
+# ------------------------------------------------------------------ around one step of a backward
+# pass
 def before_node(place, g, create_graph):
-    """Run the hooks that see a gradient before it is used, and add it to the `grad` of tensors that retain it."""
+    """Run the hooks that see a gradient before it is used, and add it to the `grad` of tensors that
+    retain it."""
     hooks = place.hooks
     seen = shown(place, g, create_graph) if hooks.pre or hooks.retain else None
-    for hook in list(hooks.pre.values()):                  # one tensor for all: a hook may leave word on it
+    for hook in list(hooks.pre.values()):          # one tensor for all: a hook may leave word on it
         result = hook(seen)
         if result is not None:
             g = taken(hook, result, g, create_graph)
@@ -63,20 +66,22 @@ def before_node(place, g, create_graph):
 def after_node(place, pulled, g, create_graph):
     """Run the hooks that see a node's input and output gradients together."""
     for hook in list(place.hooks.post.values()):
+        gs = g if type(g) is list else (g,)
         result = hook(tuple([shown(place, x, create_graph) for x in pulled]),
-                      tuple([shown(place, x, create_graph) for x in (g if type(g) is list else (g,))]))
+                      tuple([shown(place, x, create_graph) for x in gs]))
         if result is not None:
             pulled = tuple(replaced(hook, result, pulled, create_graph))
     return pulled
 
 
 def after_leaf(leaf, g, create_graph):
-    """Run the hooks of a leaf whose `grad` has grown by `g`: its own, and those of its `AccumulateGrad`."""
+    """Run the hooks of a leaf whose `grad` has grown by `g`: its own, and those of its
+    `AccumulateGrad`."""
     for hook in list(leaf.hooks.accumulated.values()):
         result = hook(leaf)
         if result is not None and result is not leaf:
-            raise worded(RuntimeError("Tensor post accumulate grad hooks should return None: what they change of the "
-                                      "tensor they write into it"))
+            raise worded(RuntimeError("Tensor post accumulate grad hooks should return None: what "
+                                      "they change of the tensor they write into it"))
     for hook in list(leaf.hooks.post.values()):
         hook((), (shown(leaf, g, create_graph),))
 
@@ -95,27 +100,30 @@ def retain(tensor, g, create_graph):
 
 
 def taken(hook, result, g, create_graph):
-    """The gradient that a hook returned in the place of `g`; an error unless it is of the same kind."""
+    """The gradient that a hook returned in the place of `g`; an error unless it is of the same
+    kind."""
     if not isinstance(result, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}': hook '{name_of(hook)}' must "
-                        f"return a Tensor, or None to leave the gradient as it is")
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}': hook "
+                        f"'{name_of(hook)}' must return a Tensor, or None to leave the gradient as "
+                        f"it is")
     dtype = g.array.dtype if create_graph else g.dtype
     if result.array.dtype != dtype:
-        raise RuntimeError(f"hook '{name_of(hook)}' has changed the type of value (was {dtypes.from_np(dtype)} got "
-                           f"{result.dtype})")
+        raise RuntimeError(f"hook '{name_of(hook)}' has changed the type of value (was "
+                           f"{dtypes.from_np(dtype)} got {result.dtype})")
     if result.array.shape != g.shape:
-        raise RuntimeError(f"hook '{name_of(hook)}' has changed the size of value (was {list(g.shape)} got "
-                           f"{list(result.shape)})")
+        raise RuntimeError(f"hook '{name_of(hook)}' has changed the size of value (was "
+                           f"{list(g.shape)} got {list(result.shape)})")
     return result if create_graph else result.array
 
 
 def replaced(hook, results, gs, create_graph):
-    """The tuple that the hook of a node returned in the place of the gradients `gs`; None leaves all as they are."""
+    """The tuple that the hook of a node returned in the place of the gradients `gs`; None leaves
+    all as they are."""
     if not isinstance(results, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(results).__name__}'")
     if len(results) != len(gs):
-        raise RuntimeError(f"hook '{name_of(hook)}' has returned an incorrect number of values (got {len(results)}, "
-                           f"but expected {len(gs)})")
+        raise RuntimeError(f"hook '{name_of(hook)}' has returned an incorrect number of values "
+                           f"(got {len(results)}, but expected {len(gs)})")
     if any(r is not None and g is None for r, g in zip(results, gs)):
         raise RuntimeError("can't replace a None gradient with a non-None value")
     return [None if r is None else taken(hook, r, g, create_graph) for r, g in zip(results, gs)]
@@ -127,16 +135,19 @@ def name_of(hook):
 
 # ------------------------------------------------------------------ hooks on all nodes
 class NodeHook:
-    """Told of all nodes while it is in the list: anomaly mode, the profiler, the compiler. Subclasses override some.
+    """Told of all nodes while it is in the list: anomaly mode, the profiler, the compiler.
+    Subclasses override some.
 
-    The list is one for all threads. While it is empty, a call and a step of a backward pass pay one ``is None``.
+    The list is one for all threads. While it is empty, a call and a step of a backward pass pay one
+    ``is None``.
     """
 
     def recorded(self, node, result):
         """Called with each new node and what its call returned: a tensor or a tuple of some."""
 
     def run(self, node, pull):
-        """Called for each step of a backward pass; returns ``pull()``, the gradients for the node's parents."""
+        """Called for each step of a backward pass; returns ``pull()``, the gradients for the node's
+        parents."""
         return pull()
 
     def backward(self, run):
@@ -145,7 +156,8 @@ class NodeHook:
 
 
 def add_node_hook(hook):
-    """Tell `hook` of all nodes from now on; the last one added is the outermost of those that run around a step."""
+    """Tell `hook` of all nodes from now on; the last one added is the outermost of those that run
+    around a step."""
     graph.set_node_hooks((*(graph.node_hooks or ()), hook))
 
 

@@ -1,8 +1,9 @@
 """Writes in place: the ops with a trailing underscore, assignment to a slice, ``out=``.
 
-An in-place op is its out-of-place twin followed by `overwrite`, which writes the result into the tensor's memory
-and gives the tensor the result's node. If the tensor is a view, its base was changed too: the base's new node is "the
-old base with this part replaced" (`as_strided_scatter`), and all views of the base get a node behind that.
+An in-place op is its out-of-place twin followed by `overwrite`, which writes the result into the
+tensor's memory and gives the tensor the result's node. If the tensor is a view, its base was
+changed too: the base's new node is "the old base with this part replaced" (`as_strided_scatter`),
+and all views of the base get a node behind that.
 """
 
 import numpy as np
@@ -23,22 +24,26 @@ __all__ = ["inplace", "overwrite"]
 
 @Hook
 def write_tangents(target, result):
-    """Forward mode, after a write of `result` into `target`: its tangents. Filled by `autograd.tangents`."""
+    """Forward mode, after a write of `result` into `target`: its tangents. Filled by
+    `autograd.tangents`."""
 
 
 def inplace(name, call, op=None, repeated=False):
     """The in-place twin, ``x.name_(...)``, of the function `call` (of the definition `op`, if any).
 
-    `repeated`: it may write to expanded tensors, since elements that share their memory get the same value.
+    `repeated`: it may write to expanded tensors, since elements that share their memory get the
+    same value.
     """
-    ufunc = getattr(np, op.xp_name, None) if op is not None and op.forward is None and op.differentiable else None
+    ufunc = (getattr(np, op.xp_name, None) if op is not None and op.forward is None
+             and op.differentiable else None)
     whole = op is not None and op.promotion in WHOLE and "i" not in op.refuses
     writer, kinds = name + "_", "fVi" if whole else "fV"
 
     def method(self, *args, **kwargs):
         try:
             if ufunc is not None and not kwargs and is_plain(self, args, kinds):
-                getattr(self.backend, name)(self.array, *[getattr(x, "array", x) for x in args], out=self.array)
+                getattr(self.backend, name)(self.array, *[getattr(x, "array", x) for x in args],
+                                            out=self.array)
                 bump_version(self, writer)
                 return self
             require_apart(self.array, *args, *kwargs.values())
@@ -47,33 +52,39 @@ def inplace(name, call, op=None, repeated=False):
             raise late.explain_call(error, call, (self, *args), kwargs, writer) from None
 
     method.__name__ = writer
-    method.__doc__ = f"In-place twin of `{name}`: writes the result into this tensor and returns it."
+    method.__doc__ = (f"In-place twin of `{name}`: writes the result into this tensor and returns "
+                      f"it.")
     method.__wrapped__ = call
     return method
 
 
 def before(target, op, others):
-    """`target` as it is before the write: a copy with its node, if derivative formulas will read its value."""
+    """`target` as it is before the write: a copy with its node, if derivative formulas will read
+    its value."""
     reads_it = op is None or op.inputs[0].name in op.saved_fields
     recorded = target.needs_grad or any([getattr(x, "needs_grad", False) for x in others])
-    if not (reads_it and recorded and grad_mode.enabled) or (target.needs_grad and target.node is None):
-        return target                                      # (the last is a leaf, which `overwrite` will refuse)
+    is_leaf = target.needs_grad and target.node is None    # which `overwrite` will refuse
+    if is_leaf or not (reads_it and recorded and grad_mode.enabled):
+        return target
     copy = wrap(target.array.copy(), target.backend)
     copy.node, copy.needs_grad, copy.tangents = target.node, target.needs_grad, target.tangents
     return copy
 
 
 def is_plain(target, args, kinds):
-    """True if nothing is recorded and all operands are of the target's own dtype, of these kinds, or Python numbers."""
+    """True if nothing is recorded and all operands are of the target's own dtype, of these kinds,
+    or Python numbers."""
     own, records, base = target.array, grad_mode.enabled, target._base
     d = own.dtype
-    if d.itemsize <= 2 or d.kind not in kinds or graph.inference or open_levels or not own.flags.forc:
+    if (d.itemsize <= 2 or d.kind not in kinds or graph.inference or open_levels
+        or not own.flags.forc):
         return False
     if records and (target.needs_grad or base is not None and base.needs_grad):
         return False
     for x in args:
         if not hasattr(x, "array"):
-            if not (x.__class__ is int and -2**31 <= x < 2**31 or d.kind != "i" and x.__class__ in (int, float)):
+            if not (x.__class__ is int and -2**31 <= x < 2**31 or d.kind != "i"
+                    and x.__class__ in (int, float)):
                 return False
         elif not is_alike(x, target, records):
             return False
@@ -83,19 +94,23 @@ def is_plain(target, args, kinds):
 
 
 def is_alike(x, target, records):
-    """True if the tensor `x` needs no gradient, and has the dtype and backend of `target` and a shape that fits."""
+    """True if the tensor `x` needs no gradient, and has the dtype and backend of `target` and a
+    shape that fits."""
     array, own = x.array, target.array
-    return (array.dtype is own.dtype and x.backend is target.backend and not (records and x.needs_grad)
-            and (array.shape == own.shape or fits_into(array.shape, own.shape)))
+    if array.dtype is not own.dtype or x.backend is not target.backend or records and x.needs_grad:
+        return False
+    return array.shape == own.shape or fits_into(array.shape, own.shape)
 
 
 def overwrite(target, result, writer, repeated=False):
-    """Make `target` hold what `result`, a tensor computed from it, holds; `repeated`: even if it is expanded."""
+    """Make `target` hold what `result`, a tensor computed from it, holds; `repeated`: even if it is
+    expanded."""
     check_is_no_leaf(target, writer, result)
     check_can_hold(target, result, writer)
     if result.array.shape != target.array.shape:
-        raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape "
-                           f"{list(result.array.shape)}: {writer}() cannot change the shape of its tensor")
+        raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the "
+                           f"broadcast shape {list(result.array.shape)}: {writer}() cannot change "
+                           f"the shape of its tensor")
     if not target.array.flags.forc:
         result = consistent(target.array, result, repeated)
     if result.array.dtype != target.array.dtype and result.needs_grad:
@@ -111,28 +126,34 @@ def overwrite(target, result, writer, repeated=False):
 
 def check_is_no_leaf(target, writer, result=None):
     if graph.inference and target.is_inference() and not grad_mode.inference:
-        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
-                           "a clone to get a normal tensor before doing inplace update.")
+        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not "
+                           "allowed. You can make a clone to get a normal tensor before doing "
+                           "inplace update.")
     if not grad_mode.enabled:
         return
     if target.needs_grad and target.node is None:
-        raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. {writer}() "
-                           f"would lose the value that gradients are for: wrap it in `with no_grad():` to change a "
-                           f"parameter, or write to a clone().")
+        raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place "
+                           f"operation. {writer}() would lose the value that gradients are for: "
+                           f"wrap it in `with no_grad():` to change a parameter, or write to a "
+                           f"clone().")
     base = target._base
     if base is not None and base.node is None and (base.needs_grad or target.needs_grad):
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an "
+                           "in-place operation.")
     if base is not None and base.needs_grad:
         check_view(target, writer)
-    if base is not None and base.backend is not target.backend and (target if result is None else result).needs_grad:
-        raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in place; clone() it first")
+    if (base is not None and base.backend is not target.backend
+        and (target if result is None else result).needs_grad):
+        raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in "
+                           "place; clone() it first")
 
 
 def check_can_hold(target, result, writer):
     """Whether the result's dtype may be written into the target's."""
     have, want = dtypes.from_np(result.array.dtype), dtypes.from_np(target.array.dtype)
     if have is not want and not dtypes.can_cast(have, want):
-        raise RuntimeError(f"result type {have.name} can't be cast to the desired output type {want.name} ({writer})")
+        raise RuntimeError(f"result type {have.name} can't be cast to the desired output type "
+                           f"{want.name} ({writer})")
 
 
 def adopt(target, result):
@@ -143,7 +164,8 @@ def adopt(target, result):
         put(base, result.node)
     else:
         before = base.node or (base if base.needs_grad else None)
-        put(base, node_of_view("as_strided_scatter", (before, result.node), base, base, target.array))
+        put(base, node_of_view("as_strided_scatter", (before, result.node), base, base,
+                               target.array))
     for view in views:
         put(view, node_of_view("as_strided", (base.node,), view, base, view.array))
 

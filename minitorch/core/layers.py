@@ -1,15 +1,18 @@
-"""The layers at the backend interface: functions around the ops of all backends, while a block runs.
+"""The layers at the backend interface: functions around the ops of all backends, while a block
+runs.
 
     def wrap(name, function, backend):
-        return function                                    # or another function with its parameters and result
+        return function            # or another function with its parameters and result
 
     with pushed(wrap): ...
 
-A backend looks each op up once and keeps the function. Entering and leaving make all backends look up again, and then
-`wrap` is asked for the function to keep: a call never asks whether there are layers, and costs nothing more. ``full_x``
-stands for op `x` with all that it keeps. The function returned must have the `takes_halves` of the one given.
+A backend looks each op up once and keeps the function. Entering and leaving make all backends look
+up again, and then `wrap` is asked for the function to keep: a call never asks whether there are
+layers, and costs nothing more. ``full_x`` stands for op `x` with all that it keeps. The function
+returned must have the `takes_halves` of the one given.
 
-Layers nest, and leave in any order. The stack is one for all threads; an op that has begun ends as it began.
+Layers nest, and leave in any order. The stack is one for all threads; an op that has begun ends as
+it began.
 """
 
 import functools
@@ -18,14 +21,14 @@ import weakref
 
 __all__ = ["pushed", "observed"]
 
-stack: tuple = ()                                          # the layers, in the order in which they are asked
+stack: tuple = ()                                 # the layers, in the order in which they are asked
 backends: weakref.WeakSet = weakref.WeakSet()              # all that live
 _changing = threading.Lock()
 
 
 class pushed:
-    """A layer on the stack, as a context. `first`: beneath the layers there are, for one that puts another function in
-    the place of its own, such as the reference in the place of a kernel.
+    """A layer on the stack, as a context. `first`: beneath the layers there are, for one that puts
+    another function in the place of its own, such as the reference in the place of a kernel.
     """
 
     def __init__(self, wrap, first=False):
@@ -42,7 +45,8 @@ class pushed:
 
 
 def change(layers):
-    """Replace the stack, then have all backends look up again: in this order, see `Backend.look_up`."""
+    """Replace the stack, then have all backends look up again: in this order, see
+    `Backend.look_up`."""
     global stack
     stack = layers
     for backend in list(backends):
@@ -57,8 +61,9 @@ def around(name, function, backend):
 
 
 class observed(pushed):
-    """A layer that tells of calls: ``begin(name, arrays, attrs, backend)`` is called before each op on raw arrays,
-    ``end(token, result)`` after it, where `token` is what `begin` returned and `result` None if the op raised.
+    """A layer that tells of calls: ``begin(name, arrays, attrs, backend)`` is called before each op
+    on raw arrays, ``end(token, result)`` after it, where `token` is what `begin` returned and
+    `result` None if the op raised.
     """
 
     def __init__(self, begin, end):
@@ -66,7 +71,8 @@ class observed(pushed):
         self.begin, self.end = begin, end
 
     def told(self, name, function, backend):
-        """`function`, which tells of its calls while the layer is on the stack: somebody may have kept it."""
+        """`function`, which tells of its calls while the layer is on the stack: somebody may have
+        kept it."""
         name = name.removeprefix("full_")
 
         @functools.wraps(function, updated=())

@@ -1,31 +1,35 @@
 """The memory layout of results: PyTorch's rules of which dimension varies fastest, in one place.
 
-The column `layout` of a definition names the rule of its results, which the generated call applies ("contiguous" means
-in the order of the indices):
+The column `layout` of a definition names the rule of its results, which the generated call applies
+("contiguous" means in the order of the indices):
 
 - "contiguous": whatever the inputs are
 - "inputs": as the inputs lie, by `order_of` of all of them: what PyTorch's TensorIterator does
 - "first": as the first input lies
 - "channels": with the channels last if those of the first input are, else contiguous
-- "channels of two": with the channels last if those of the first or the second input are, else contiguous
+- "channels of two": with the channels last if those of the first or the second input are, else
+  contiguous
 - "joined": with the channels last if those of all inputs are, else contiguous
-- None: as the forward pass leaves it. That of the array module's elementwise functions is "inputs", but where operands
-  lie in different orders the result is contiguous: a check would cost each call of `add` 4 %.
+- None: as the forward pass leaves it. That of the array module's elementwise functions is "inputs",
+  but where operands lie in different orders the result is contiguous: a check would cost each call
+  of `add` 4 %.
 
-Copies, casts, the ``*_like`` functions and `Tensor.grad` use the same functions. NumPy's ``order="K"`` is another rule:
-it takes a dimension that is repeated for the fastest one.
+Copies, casts, the ``*_like`` functions and `Tensor.grad` use the same functions. NumPy's
+``order="K"`` is another rule: it takes a dimension that is repeated for the fastest one.
 """
 
-__all__ = ["LAID_OUT", "copied", "copy_like", "dense_order", "empty", "inverse", "is_channels_last", "order_of",
-           "own_grad", "own_order"]
+__all__ = ["LAID_OUT", "copied", "copy_like", "dense_order", "empty", "inverse", "is_channels_last",
+           "order_of", "own_grad", "own_order"]
 
 
-# ---- the rule ----------------------------------------------------------------------------------------------
+# ---- the rule -----------------------------------------------------------------------------------
 def order_of(shape, *strides):
-    """The dimensions of a result, from the slowest in memory to the fastest; None for the order of the indices.
+    """The dimensions of a result, from the slowest in memory to the fastest; None for the order of
+    the indices.
 
-    `strides` are those of the inputs, 0 where an input is repeated. Two dimensions are compared in the first input that
-    repeats neither; of equal steps the smaller dimension is the faster one. Where no input decides, they stay in order.
+    `strides` are those of the inputs, 0 where an input is repeated. Two dimensions are compared in
+    the first input that repeats neither; of equal steps the smaller dimension is the faster one.
+    Where no input decides, they stay in order.
 
     >>> order_of((2, 3), (1, 2)), order_of((2, 3), (0, 1)), order_of((2, 3), (3, 1), (1, 2))
     ((1, 0), None, None)
@@ -70,7 +74,7 @@ def order_like(shape, arrays):
     return order_of(shape, *[strides_in(shape, a) for a in arrays])
 
 
-# ---- channels_last -----------------------------------------------------------------------------------------
+# ---- channels_last ------------------------------------------------------------------------------
 def channels_order(ndim):
     """The dimensions of (N, C, ...) with the channels last."""
     return (0, *range(2, ndim), 1)
@@ -82,7 +86,8 @@ def is_channels_last(array):
 
 
 def suggests_channels_last(array):
-    """Whether the strides are those of a channels_last array or a piece of one; False where they could be both's."""
+    """Whether the strides are those of a channels_last array or a piece of one; False where they
+    could be both's."""
     if array.ndim not in (4, 5) or array.strides[1] == 0 or not array.size:
         return False
     least = 0
@@ -94,7 +99,7 @@ def suggests_channels_last(array):
     return True
 
 
-# ---- arrays by the rule ------------------------------------------------------------------------------------
+# ---- arrays by the rule -------------------------------------------------------------------------
 def inverse(dims):
     """The order that undoes `dims`."""
     out = [0] * len(dims)
@@ -137,7 +142,8 @@ def lies_in(array, order):
 def dense_order(array):
     """The order of an array that has neither gaps nor repetition; None for any other.
 
-    Where a dimension of size 1 lets it lie in two formats at once, its strides say which one it was made for.
+    Where a dimension of size 1 lets it lie in two formats at once, its strides say which one it was
+    made for.
     """
     if array.flags.c_contiguous and 1 not in array.shape:
         return None
@@ -146,22 +152,24 @@ def dense_order(array):
 
 
 def own_grad(g, leaf, is_owned):
-    """A gradient as ``leaf.grad`` keeps it: as the leaf lies if that is dense, else contiguous; a copy unless owned."""
+    """A gradient as ``leaf.grad`` keeps it: as the leaf lies if that is dense, else contiguous; a
+    copy unless owned."""
     if g.strides is None:                                  # a sparse one
         return g.copy()
     order = dense_order(leaf) if leaf.strides is not None else None
-    exact = order is None or 1 not in g.shape              # else its strides may be those of another format
+    exact = order is None or 1 not in g.shape      # else its strides may be those of another format
     return g if is_owned and exact and lies_in(g, order) else copied(g, order)
 
 
-# ---- results -----------------------------------------------------------------------------------------------
+# ---- results ------------------------------------------------------------------------------------
 def brought(y, order):
     return y if lies_in(y, order) else copied(y, order)
 
 
 def like_inputs(F, y, *inputs):
     arrays = [x for x in inputs if isinstance(x, F.ndarray)]
-    return each(y, lambda y: brought(y, order_like(y.shape, [x for x in arrays if 0 < x.ndim <= y.ndim])))
+    return each(y, lambda y: brought(y, order_like(y.shape, [x for x in arrays
+                                                             if 0 < x.ndim <= y.ndim])))
 
 
 def like_first(F, y, *inputs):
@@ -170,7 +178,8 @@ def like_first(F, y, *inputs):
 
 def like_channels(F, y, *inputs):
     last = suggests_channels_last(inputs[0])
-    return each(y, lambda y: brought(y, channels_order(y.ndim) if last and y.ndim == inputs[0].ndim else None))
+    return each(y, lambda y: brought(y, channels_order(y.ndim) if last and y.ndim == inputs[0].ndim
+                                     else None))
 
 
 def like_either(F, y, first, second, *others):
@@ -179,7 +188,8 @@ def like_either(F, y, first, second, *others):
 
 
 def like_joined(F, y, *inputs):
-    return brought(y, channels_order(y.ndim) if all([suggests_channels_last(x) for x in inputs]) else None)
+    return brought(y, channels_order(y.ndim) if all([suggests_channels_last(x) for x in inputs])
+                   else None)
 
 
 def contiguous(F, y, *inputs):
@@ -189,9 +199,10 @@ def contiguous(F, y, *inputs):
 def each(y, f):
     """`f` of one result, or of each of several; numbers have no layout."""
     if isinstance(y, (tuple, list)):
-        return getattr(y, "_make", type(y))([f(x) if hasattr(x, "strides") and x.ndim else x for x in y])
+        return getattr(y, "_make", type(y))([f(x) if hasattr(x, "strides") and x.ndim else x
+                                             for x in y])
     return f(y)
 
 
-LAID_OUT = {"contiguous": contiguous, "inputs": like_inputs, "first": like_first, "channels": like_channels,
-            "channels of two": like_either, "joined": like_joined}
+LAID_OUT = {"contiguous": contiguous, "inputs": like_inputs, "first": like_first,
+            "channels": like_channels, "channels of two": like_either, "joined": like_joined}

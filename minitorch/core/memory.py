@@ -11,8 +11,10 @@ __all__ = ["consistent", "extent", "may_overlap", "overlaps", "require_apart", "
 
 
 def may_overlap(a, b):
-    """Whether two arrays lie in one stretch of memory; True also for arrays of a device, which NumPy cannot ask."""
-    return not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or np.may_share_memory(a, b)
+    """Whether two arrays lie in one stretch of memory; True also for arrays of a device, which
+    NumPy cannot ask."""
+    return (not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray))
+            or np.may_share_memory(a, b))
 
 
 def overlaps(array):
@@ -31,14 +33,17 @@ def overlaps(array):
 def require_no_overlap(array):
     """RuntimeError if elements that are to be written share memory."""
     if not array.flags.forc and overlaps(array):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
-                           "memory location. Please clone() the tensor before performing the operation.")
+        raise RuntimeError("unsupported operation: more than one element of the written-to tensor "
+                           "refers to a single memory location. Please clone() the tensor before "
+                           "performing the operation.")
 
 
 def consistent(array, result, repeated):
-    """`result`, the tensor that is to be written to `array`: RuntimeError if elements that share memory would differ.
+    """`result`, the tensor that is to be written to `array`: RuntimeError if elements that share
+    memory would differ.
 
-    Of such elements only the last one has a gradient in the tensor returned, since memory holds one of them.
+    Of such elements only the last one has a gradient in the tensor returned, since memory holds one
+    of them.
     """
     require_consistent(array, result.array, repeated)
     if not result.needs_grad or not overlaps(array):
@@ -54,8 +59,9 @@ def consistent(array, result, repeated):
 def require_consistent(array, values, repeated):
     """RuntimeError unless elements of `array` that share memory are to be given equal `values`.
 
-    Elements of expanded tensors may be written at all only if `repeated`. PyTorch looks at expanded tensors only; what
-    it computes in windows that overlap otherwise depends on the order in which it visits the elements.
+    Elements of expanded tensors may be written at all only if `repeated`. PyTorch looks at expanded
+    tensors only; what it computes in windows that overlap otherwise depends on the order in which
+    it visits the elements.
     """
     if not array.flags.forc and overlaps(array):
         expanded = any(not step and n > 1 for n, step in zip(array.shape, array.strides))
@@ -64,7 +70,8 @@ def require_consistent(array, values, repeated):
 
 
 def agree(array, values):
-    """Whether all elements of an array that overlaps itself keep the `values` written to it; it is left as it was."""
+    """Whether all elements of an array that overlaps itself keep the `values` written to it; it is
+    left as it was."""
     before = array.copy()
     array[...] = values
     kept = array.copy()
@@ -79,15 +86,16 @@ def steps(array):
 
 
 def require_apart(target, *sources):
-    """RuntimeError if a source of a write (a tensor) lies in the memory of the target, but not in the same places.
+    """RuntimeError if a source of a write (a tensor) lies in the memory of the target, but not in
+    the same places.
 
-    As in PyTorch, where either has gaps or repeats elements they are taken to be apart: all values are computed before
-    the first is written.
+    As in PyTorch, where either has gaps or repeats elements they are taken to be apart: all values
+    are computed before the first is written.
     """
     for x in sources:
         source = getattr(x, "array", target)
-        if (source is target or (source.base is None and target.base is None) or not may_overlap(source, target)
-                or owner(source) is not owner(target)):
+        if (source is target or (source.base is None and target.base is None)
+            or not may_overlap(source, target) or owner(source) is not owner(target)):
             continue
         a, b = extent(target), extent(source)
         if a and b and a[0] < b[1] and b[0] < a[1] and (a != b or steps(source) != steps(target)):
@@ -96,12 +104,14 @@ def require_apart(target, *sources):
 
 def shared_memory():
     """The error about an input in the memory that is written to."""
-    return RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
-                        "single memory location. Please clone() the tensor before performing the operation.")
+    return RuntimeError("unsupported operation: some elements of the input tensor and the "
+                        "written-to tensor refer to a single memory location. Please clone() the "
+                        "tensor before performing the operation.")
 
 
 def extent(array):
-    """Where the memory of an array begins and ends, if its elements fill it without gaps and repetition."""
+    """Where the memory of an array begins and ends, if its elements fill it without gaps and
+    repetition."""
     reach = sum((n - 1) * step for n, step in zip(array.shape, array.strides)) + array.itemsize
     if array.size and reach == array.nbytes and (array.flags.forc or not overlaps(array)):
         return pointer(array), pointer(array) + reach

@@ -17,15 +17,17 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overl
     With `exact` it must have the result's type; with `overlap` it may be an input.
     """
     outs = out if isinstance(out, (tuple, list)) else (out,)
-    tensors = [t for x in inputs for t in (x if isinstance(x, (tuple, list)) else (x,)) if isinstance(t, Tensor)]
-    casts = getattr(getattr(call, "op", None), "casts", False)     # sums and products are computed in the dtype of out=
+    tensors = [t for x in inputs for t in (x if isinstance(x, (tuple, list)) else (x,))
+               if isinstance(t, Tensor)]
+    # sums and products are computed in the dtype of out=
+    casts = getattr(getattr(call, "op", None), "casts", False)
     if casts and attrs["dtype"] is None and isinstance(out, Tensor):
         attrs = {**attrs, "dtype": out.dtype}
     result = call(inputs, **attrs) if variadic else call(*inputs, **attrs)
     results = result if isinstance(result, tuple) else (result,)
     if any(map(is_differentiated, (*outs, *results))):
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
-                           f"one of the arguments requires grad.")
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic "
+                           f"differentiation, but one of the arguments requires grad.")
     exact = exact or casts
     for target, value in zip(outs, results):
         if not isinstance(target, Tensor):
@@ -33,8 +35,8 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overl
         check_is_no_leaf(target, name)
         check_memory(target, tensors, overlap)
         if (len(results) > 1 or exact) and target.array.dtype != value.array.dtype:
-            raise RuntimeError(f"Expected out tensor to have dtype {value.dtype.name}, but got {target.dtype.name} "
-                               f"instead in {name}()")
+            raise RuntimeError(f"Expected out tensor to have dtype {value.dtype.name}, but got "
+                               f"{target.dtype.name} instead in {name}()")
         check_can_hold(target, value, name)
         resize_to(target, value.array.shape, value.array)
         write(target, value.array, f"{name}(out=...)")
@@ -50,10 +52,12 @@ def is_differentiated(x):
 
 
 def check_memory(target, inputs, overlap=True):
-    """RuntimeError if an `out` overlaps itself or an input; with `overlap` it may be all of an input's memory."""
+    """RuntimeError if an `out` overlaps itself or an input; with `overlap` it may be all of an
+    input's memory."""
     require_no_overlap(target.array)
     for x in inputs:
-        if not overlap and (x is target or (place := extent(x.array)) and place == extent(target.array)):
+        if (not overlap and (x is target or (place := extent(x.array))
+                             and place == extent(target.array))):
             raise shared_memory()
         require_apart(target.array, x)
 
@@ -65,12 +69,14 @@ def write(target, array, writer):
 
 
 def resize_to(target, shape, like=None):
-    """Give an `out=` tensor the shape of the result: new memory that lies as `like` does, if it has another shape."""
+    """Give an `out=` tensor the shape of the result: new memory that lies as `like` does, if it has
+    another shape."""
     if target.array.shape == tuple(shape):
         return
     if target.array.size:
-        late.warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
-             f"which does not match the required output shape {list(shape)}.")
+        late.warn(f"An output with one or more elements was resized since it had shape "
+                  f"{list(target.array.shape)}, which does not match the required output shape "
+                  f"{list(shape)}.")
     order = None if like is None else own_order(like)
     target.array = empty(target.backend.xp, shape, order, target.array.dtype)
 

@@ -14,19 +14,21 @@ HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def participants(inputs, kinds):
-    return [getattr(x, "array", x) for x, kind in zip(inputs, kinds) if kind.kind != "other" and x is not None]
+    return [getattr(x, "array", x) for x, kind in zip(inputs, kinds) if kind.kind != "other"
+            and x is not None]
 
 
 def cast_all(inputs, kinds, dtype):
     """The inputs as `dtype`: tensors by a (differentiable) cast, numbers as they fit."""
     target = dtype.np
-    return [x if kind.kind == "other" or x is None else
-            cast_number(x, dtype) if not isinstance(x, Tensor) else
-            x if x.array.dtype == target else recorded.to(x, dtype=target) for x, kind in zip(inputs, kinds)]
+    return [x if kind.kind == "other" or x is None else cast_number(x, dtype)
+            if not isinstance(x, Tensor) else x if x.array.dtype == target
+            else recorded.to(x, dtype=target) for x, kind in zip(inputs, kinds)]
 
 
 def cast_number(x, dtype):
-    """A Python number as an operand of `dtype`, as in PyTorch: integers wrap around, 16-bit floats round it."""
+    """A Python number as an operand of `dtype`, as in PyTorch: integers wrap around, 16-bit floats
+    round it."""
     if dtype.category == dtypes.COMPLEX or dtype.category == dtypes.FLOATING:
         if dtype not in HALVES or (not x and dtype is dtypes.float16):
             return x
@@ -44,9 +46,10 @@ def cast_number(x, dtype):
 
 @functools.lru_cache(maxsize=256, typed=True)
 def round_number(x, dtype):
-    """A Python number, not 0 or -0, as a 16-bit float has it; one that would become infinite in float16 stays."""
+    """A Python number, not 0 or -0, as a 16-bit float has it; one that would become infinite in
+    float16 stays."""
     rounded = dtype.np.type(x)
-    if dtype is dtypes.bfloat16:                           # always of that type: NumPy has no weak numbers for it
+    if dtype is dtypes.bfloat16:             # always of that type: NumPy has no weak numbers for it
         return rounded
     return float(rounded) if math.isfinite(rounded) else x
 
@@ -57,28 +60,30 @@ def promote_common(op, inputs, kinds, attrs):
 
 
 def promote_compared(op, inputs, kinds, attrs):
-    """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one that is out of a tensor's range
-    equals none of its elements, but rounded beside 16-bit floats."""
+    """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one that is out
+    of a tensor's range equals none of its elements, but rounded beside 16-bit floats."""
     dtype = dtypes.common_dtype(participants(inputs, kinds))
     if dtype in HALVES:
         return cast_all(inputs, kinds, dtype)
-    return [x if not isinstance(x, Tensor) or x.array.dtype == dtype.np else recorded.to(x, dtype=dtype.np)
-            for x in inputs]
+    return [x if not isinstance(x, Tensor) or x.array.dtype == dtype.np
+            else recorded.to(x, dtype=dtype.np) for x in inputs]
 
 
 def promote_factor(op, inputs, kinds, attrs):
-    """Everything in the type that PyTorch's promotion finds; beside 16-bit floats, numbers are not rounded."""
+    """Everything in the type that PyTorch's promotion finds; beside 16-bit floats, numbers are not
+    rounded."""
     found = dtypes.common_dtype(participants(inputs, kinds))
     if found not in HALVES:
         return cast_all(inputs, kinds, found)
-    return [x if not isinstance(x, Tensor) or x.array.dtype == found.np else recorded.to(x, dtype=found.np)
-            for x in inputs]
+    return [x if not isinstance(x, Tensor) or x.array.dtype == found.np
+            else recorded.to(x, dtype=found.np) for x in inputs]
 
 
 def promote_quotient(op, inputs, kinds, attrs):
     """As factors; integers and bools become the default float."""
     found = dtypes.common_dtype(participants(inputs, kinds))
-    return (promote_float if found.category < dtypes.FLOATING else promote_factor)(op, inputs, kinds, attrs)
+    return (promote_float if found.category < dtypes.FLOATING else promote_factor)(op, inputs,
+                                                                                   kinds, attrs)
 
 
 def promote_fitting(op, inputs, kinds, attrs):
@@ -90,28 +95,35 @@ def promote_fitting(op, inputs, kinds, attrs):
 
 
 def promote_float(op, inputs, kinds, attrs):
-    """Everything in the type that PyTorch's promotion finds; integers and bools become the default float."""
+    """Everything in the type that PyTorch's promotion finds; integers and bools become the default
+    float."""
     found = dtypes.common_dtype(participants(inputs, kinds))
-    return cast_all(inputs, kinds, dtypes.get_default_dtype() if found.category < dtypes.FLOATING else found)
+    return cast_all(inputs, kinds, dtypes.get_default_dtype() if found.category < dtypes.FLOATING
+                    else found)
 
 
 def promote_same(op, inputs, kinds, attrs):
     """No promotion: the tensors must agree; numbers are taken as they are."""
-    found = dict.fromkeys(dtypes.from_np(x.dtype) for x in participants(inputs, kinds) if hasattr(x, "dtype"))
+    found = dict.fromkeys(dtypes.from_np(x.dtype) for x in participants(inputs, kinds)
+                          if hasattr(x, "dtype"))
     if len(found) > 1:
         first, second = list(found)[:2]
-        which = ", ".join(f"{kind.name} is {dtypes.from_np(x.array.dtype).name}" for x, kind in zip(inputs, kinds)
-                          if isinstance(x, Tensor) and kind.kind != "other")
-        names = [kind.name for x, kind in zip(inputs, kinds) if isinstance(x, Tensor) and kind.kind != "other"]
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first.name} != {second.name} in "
-                           f"{op.name}(): {which}; cast one of them, as in `{names[0]}.to({second})`")
+        which = ", ".join(f"{kind.name} is {dtypes.from_np(x.array.dtype).name}"
+                          for x, kind in zip(inputs, kinds) if isinstance(x, Tensor)
+                          and kind.kind != "other")
+        names = [kind.name for x, kind in zip(inputs, kinds) if isinstance(x, Tensor)
+                 and kind.kind != "other"]
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first.name} != "
+                           f"{second.name} in {op.name}(): {which}; cast one of them, as in "
+                           f"`{names[0]}.to({second})`")
     return inputs
 
 
 def promote_numbers(op, inputs, kinds, attrs):
     """The tensors decide the type; numbers are cast to it."""
     inputs = promote_same(op, inputs, kinds, attrs)
-    return cast_all(inputs, kinds, dtypes.common_dtype([x for x in participants(inputs, kinds) if hasattr(x, "dtype")]))
+    return cast_all(inputs, kinds, dtypes.common_dtype([x for x in participants(inputs, kinds)
+                                                        if hasattr(x, "dtype")]))
 
 
 def promote_first(op, inputs, kinds, attrs):
@@ -132,14 +144,17 @@ def promote_floating(op, inputs, kinds, attrs):
 
 
 class MixedPrecision(RuntimeError):
-    """A 16-bit input with float32 weights: the function that called the op casts, before and after."""
+    """A 16-bit input with float32 weights: the function that called the op casts, before and
+    after."""
 
 
 def promote_norm(op, inputs, kinds, attrs):
-    """No promotion, and floats only; `MixedPrecision` if all but the first input, a 16-bit one, are float32."""
+    """No promotion, and floats only; `MixedPrecision` if all but the first input, a 16-bit one, are
+    float32."""
     found = [x.dtype for x in participants(inputs, kinds)]
     if is_half(found[0]) and len(found) > 1 and all(d == "float32" for d in found[1:]):
-        raise errors.worded(MixedPrecision(f"{op.name}(): the input is {found[0]}, the weights are float32"))
+        raise errors.worded(MixedPrecision(f"{op.name}(): the input is {found[0]}, the weights are "
+                                           f"float32"))
     return promote_floating(op, inputs, kinds, attrs)
 
 
@@ -160,7 +175,8 @@ def promote_any(op, inputs, kinds, attrs):
 
 
 def computing(promote):
-    """`promote`, but for 8-bit floats, which are kept and cast and not computed with: NotImplementedError."""
+    """`promote`, but for 8-bit floats, which are kept and cast and not computed with:
+    NotImplementedError."""
     @functools.wraps(promote)
     def checked(op, inputs, kinds, attrs):
         inputs = promote(op, inputs, kinds, attrs)
@@ -172,8 +188,8 @@ def computing(promote):
 
 
 # The words of the column `promotion`; the docstrings stand in the reference pages.
-PROMOTIONS = {
-    "common": computing(promote_common), "compared": promote_compared, "factor": promote_factor,
-    "quotient": promote_quotient, "fitting": promote_fitting, "float": computing(promote_float), "same": promote_same,
-    "numbers": promote_numbers, "first": promote_first, "floating": computing(promote_floating), "norm": promote_norm,
-    "any": computing(promote_any)}
+PROMOTIONS = {"common": computing(promote_common), "compared": promote_compared,
+              "factor": promote_factor, "quotient": promote_quotient, "fitting": promote_fitting,
+              "float": computing(promote_float), "same": promote_same, "numbers": promote_numbers,
+              "first": promote_first, "floating": computing(promote_floating), "norm": promote_norm,
+              "any": computing(promote_any)}

@@ -11,9 +11,11 @@ __all__ = ["fit", "limits"]
 
 
 def fit(x, d):
-    """The Python number `x` as it is written into a tensor of dtype `d`; RuntimeError if it is out of range.
+    """The Python number `x` as it is written into a tensor of dtype `d`; RuntimeError if it is out
+    of range.
 
-    Fractions are cut off for integer types, negative numbers wrap around for unsigned ones, as in PyTorch.
+    Fractions are cut off for integer types, negative numbers wrap around for unsigned ones, as in
+    PyTorch.
     """
     if d.category == dtypes.COMPLEX or d.category == dtypes.BOOL:
         return x if d.category == dtypes.COMPLEX else bool(x)

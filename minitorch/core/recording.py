@@ -1,11 +1,13 @@
-"""Backward passes that are themselves recorded (``create_graph=True``): their formulas run on tensors.
+"""Backward passes that are themselves recorded (``create_graph=True``): their formulas run on
+tensors.
 
 - Saved arrays become tensors, each at its place in the graph.
 - An input that was not kept is made again from the intermediates (the column `restores`).
-- A derivative that is zero (the column `flat`: the gradient of `relu` changes in steps) requires gradients all the
-  same, as PyTorch's does, so that a second backward pass finds zeros instead of an error: the gradient is tied to the
-  inputs by a node that stands for zeros. The zeros are not computed: `passed` notes the nodes that a pass reached, and
-  `autograd/recording.py` gives zeros to what lies below them and has no gradient at its end.
+- A derivative that is zero (the column `flat`: the gradient of `relu` changes in steps) requires
+  gradients all the same, as PyTorch's does, so that a second backward pass finds zeros instead of
+  an error: the gradient is tied to the inputs by a node that stands for zeros. The zeros are not
+  computed: `passed` notes the nodes that a pass reached, and `autograd/recording.py` gives zeros to
+  what lies below them and has no gradient at its end.
 """
 
 import threading
@@ -24,14 +26,16 @@ class recorded:
 
     @staticmethod
     def placed_values(node, values):
-        """The `values` that a node has saved as tensors, each standing where it stood in the graph."""
+        """The `values` that a node has saved as tensors, each standing where it stood in the
+        graph."""
         places = (*node.parents, node)
         return tuple([rewrap(value, places[place] if place is not None else None, node.backend)
                       for value, place in zip(values, node.op.saved_places)])
 
 
 def rewrap(value, node, backend):
-    """A saved value for a recorded backward pass: arrays become tensors at their `node` in the graph."""
+    """A saved value for a recorded backward pass: arrays become tensors at their `node` in the
+    graph."""
     if isinstance(value, tuple) and node is not None:      # several inputs, or several outputs
         nodes = node if type(node) is tuple else [OutputNode(node, i) for i in range(len(value))]
         return tuple([rewrap(v, p, backend) for v, p in zip(value, nodes)])
@@ -44,7 +48,7 @@ def rewrap(value, node, backend):
 
 def placed(tensor, node):
     """Attach a new tensor to `node` or to a leaf; None leaves it detached."""
-    if isinstance(node, Tensor):                           # whose array is another one: a node passes gradients on
+    if isinstance(node, Tensor):            # whose array is another one: a node passes gradients on
         node = made_node(OPS["clone"], (node,), (), node.array.shape, node.backend)
     tensor.node, tensor.needs_grad = node, node is not None
     return tensor
@@ -56,9 +60,10 @@ def restored(op, place, *kept):
     return placed(wrap(made.array, made.backend), place)
 
 
-# ---- derivatives that are zero -----------------------------------------------------------------------------
+# ---- derivatives that are zero ------------------------------------------------------------------
 class Passed(threading.local):
-    """The `Tied` nodes that the backward passes of this thread have gone through and not yet dealt with."""
+    """The `Tied` nodes that the backward passes of this thread have gone through and not yet dealt
+    with."""
 
     def __init__(self):
         self.nodes = []
@@ -68,10 +73,11 @@ passed = Passed()
 
 
 class Tied(Node):
-    """A node that passes its gradient on to the first of its parents, and notes that the others have zeros."""
+    """A node that passes its gradient on to the first of its parents, and notes that the others
+    have zeros."""
 
     __slots__ = ()
-    made = False                                           # whether there was ever one in this process
+    made = False                                        # whether there was ever one in this process
 
     def pull(self, g, create_graph):
         passed.nodes.append(self)
@@ -91,5 +97,6 @@ def tied_to(parents, g):
     """The gradient `g`, and behind it a node that ties it to `parents`, nodes and leaf tensors."""
     result, first = wrap(g.array, g.backend), (g.node or g) if g.needs_grad else None
     result.tangents, Tied.made = g.tangents, True
-    graph.record(made_node(OPS["tied"], (first, *parents), (), g.array.shape, g.backend, Tied), result)
+    graph.record(made_node(OPS["tied"], (first, *parents), (), g.array.shape, g.backend, Tied),
+                 result)
     return result

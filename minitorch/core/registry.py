@@ -1,18 +1,22 @@
-"""The registry: every op definition and public function, and how the core reaches what lies above it.
+"""The registry: every op definition and public function, and how the core reaches what lies above
+it.
 
-A leaf: it imports nothing of the package, so that whoever defines something can enter it, and whoever needs something
-can find it, without knowing each other. There are three ways up, and no others:
+A leaf: it imports nothing of the package, so that whoever defines something can enter it, and
+whoever needs something can find it, without knowing each other. There are three ways up, and no
+others:
 
 - `late`: words and pictures, which nothing computes with: `repr`, explanations of errors, formulas
-- `guests`: public methods and functions that hand over to a package that may be absent (``x.to_sparse()``)
+- `guests`: public methods and functions that hand over to a package that may be absent
+  (``x.to_sparse()``)
 - a `Hook`: a function with a default, which a package above fills
 """
 
 from importlib import import_module
 
 OPS: dict = {}             # name -> Op: every op definition; filled by `op.Op`
-FUNCTIONS: dict = {}       # (namespace, public name) -> Public: every public function; filled by `op.publish`
-METHODS: dict = {}         # name -> function: methods with a signature of their own; filled by `op.method`
+# (namespace, public name) -> Public: every public function; filled by `op.publish`
+FUNCTIONS: dict = {}
+METHODS: dict = {}  # name -> function: methods with a signature of their own; filled by `op.method`
 
 
 def find(place):
@@ -24,8 +28,8 @@ def find(place):
 class Late:
     """Functions of higher modules, imported when first called: ``late.tensor_repr(x)``.
 
-    `places` says where each is ("module:function"). Only the package's root fills it, since only the root knows what
-    lies above the core; a test resolves every entry.
+    `places` says where each is ("module:function"). Only the package's root fills it, since only
+    the root knows what lies above the core; a test resolves every entry.
     """
 
     def __init__(self):
@@ -43,7 +47,8 @@ class Late:
 
 
 class Guests(Late):
-    """The same for packages that a copy of the library may lack; ModuleNotFoundError says which one is missing."""
+    """The same for packages that a copy of the library may lack; ModuleNotFoundError says which one
+    is missing."""
 
     def found(self, name):
         package = ".".join(self.places[name].split(":")[0].split(".")[:2])
@@ -60,7 +65,8 @@ late, guests = Late(), Guests()
 
 
 class Hook:
-    """A function that a package above may replace: the one decorated is the default, what happens without it.
+    """A function that a package above may replace: the one decorated is the default, what happens
+    without it.
 
         @Hook
         def accelerator():
@@ -70,7 +76,8 @@ class Hook:
     """
 
     def __init__(self, default):
-        self.__name__, self.__doc__, self.default, self.call = default.__name__, default.__doc__, default, default
+        self.__name__, self.__doc__ = default.__name__, default.__doc__
+        self.default = self.call = default
 
     def __call__(self, *args, **kwargs):
         return self.call(*args, **kwargs)
@@ -83,7 +90,8 @@ class Hook:
 
 @Hook
 def process_group_place():
-    """The rank and the size of the default process group; None: there is none. Filled by `distributed.world`."""
+    """The rank and the size of the default process group; None: there is none. Filled by
+    `distributed.world`."""
 
 
 @Hook
@@ -93,7 +101,8 @@ def is_shared(tensor):
 
 
 def extends(cls, name=None):
-    """A decorator that makes a function or property of a higher module an attribute of a class of the core.
+    """A decorator that makes a function or property of a higher module an attribute of a class of
+    the core.
 
     For methods that are sugar for what that module does, such as ``x.backward()``.
     """

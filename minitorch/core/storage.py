@@ -14,7 +14,8 @@ class layout:
 
 
 class TensorLayout(layout):
-    """The value of `x.layout`: equal to `strided`; called, ``x.layout()``, a picture of storage and strides."""
+    """The value of `x.layout`: equal to `strided`; called, ``x.layout()``, a picture of storage and
+    strides."""
 
     def __init__(self, tensor):
         self.name, self.tensor = "strided", tensor

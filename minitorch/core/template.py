@@ -1,19 +1,21 @@
 """The template of generated calls: the source of one op's public function and of its backward step.
 
 Everything about the cost of a call is in this file. `write_call` writes, for `mul`, what
-``print(minitorch.mul.source)`` shows: unpack the inputs, check that they are the common case, run the forward pass,
-wrap the result, and leave a node if a gradient may be asked for.
+``print(minitorch.mul.source)`` shows: unpack the inputs, check that they are the common case, run
+the forward pass, wrap the result, and leave a node if a gradient may be asked for.
 """
 
 from inspect import Parameter
 
-WHOLE = ("common", "compared", "factor", "fitting")        # promotions that leave two integers of one type as they are
+# promotions that leave two integers of one type as they are
+WHOLE = ("common", "compared", "factor", "fitting")
 HALF = "d.itemsize == 2 and d.kind in 'fV'"                # a 16-bit float
 WIDEN = [f"if {HALF}:", "    F = F.fp32"]
-watched: list = []         # conditions under which any call is a general one: see `autograd/tangents.py`
+watched: list = []    # conditions under which any call is a general one: see `autograd/tangents.py`
 
 def write_call(op, bare, failed="return failed({})"):
-    """The source of the function that users call, or with `bare` of the one behind it that takes any dtype.
+    """The source of the function that users call, or with `bare` of the one behind it that takes
+    any dtype.
 
     `failed` is what it does about an error.
     """
@@ -29,13 +31,14 @@ def write_call(op, bare, failed="return failed({})"):
 def signature(op):
     parameters = [f"{x.name}=None" if x.optional else x.name for x in op.inputs]
     renamed = {ours for _, ours in numpy_names(op)}
-    parameters += [f"{k}={d!r}" if d is not Parameter.empty else f"{k}=required" if k in renamed else k
-                   for k, d in op.attrs]
+    parameters += [f"{k}={d!r}" if d is not Parameter.empty else f"{k}=required" if k in renamed
+                   else k for k, d in op.attrs]
     named = [f"{k}=None" for k, _ in numpy_names(op)] + (["out=None"] if takes_out(op) else [])
     return ", ".join(parameters + (["*", *named] if named else []))
 
 
-NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}       # which PyTorch takes too: ``x.sum(axis=0, keepdims=True)``
+# which PyTorch takes too: ``x.sum(axis=0, keepdims=True)``
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 
 
 def numpy_names(op):
@@ -63,9 +66,11 @@ def indent(lines, by="    "):
 
 # ------------------------------------------------------------------ inputs
 def unpack(op, bare):
-    """Lines that set F (the backend), x0.. (raw arrays or numbers), g0.. (whether they need gradients).
+    """Lines that set F (the backend), x0.. (raw arrays or numbers), g0.. (whether they need
+    gradients).
 
-    The general call comes here (`bare`) when it has brought the inputs together; the fast one checks for itself.
+    The general call comes here (`bare`) when it has brought the inputs together; the fast one
+    checks for itself.
     """
     given = f"op, ({arguments(op)}), {attributes(op)}, {'out' if takes_out(op) else 'None'}"
     lines = [*renamed(op), *([] if bare else handed_over(op, given))]
@@ -76,7 +81,8 @@ def unpack(op, bare):
     if not bare:
         lines += [*check_plain(op, given), *cast_dtype(op)]
     else:
-        lines += [*(WIDEN if op.promotion and not op.native else []), *cast_dtype(op), *look_aside(op)]
+        lines += [*(WIDEN if op.promotion and not op.native else []), *cast_dtype(op),
+                  *look_aside(op)]
     return [part for line in lines for part in line.split("\n")]
 
 
@@ -93,9 +99,10 @@ def renamed(op):
 
 def handed_over(op, given):
     """Lines that hand over calls in older signatures, and all calls in mixed precision."""
-    lines = [f"if {x}.__class__ in SCALARS: {f'return older({given})' if op.older else f'{x} = {x}.item()'}"
-             for x in op.scalars]
-    return lines + (["if autocast.enabled:", f"    return autocast_call({given})"] if op.autocast else [])
+    lines = [f"if {x}.__class__ in SCALARS: "
+             f"{f'return older({given})' if op.older else f'{x} = {x}.item()'}" for x in op.scalars]
+    return (lines + (["if autocast.enabled:", f"    return autocast_call({given})"] if op.autocast
+                     else []))
 
 
 def check_plain(op, given):
@@ -123,27 +130,34 @@ def cast_dtype(op):
 def halves(op):
     """Lines that hand over tensors of one 16-bit type, whose types need not be brought together."""
     numbers = [x.kind == "number" for x in op.inputs]
-    if not op.promotion or op.check or "V" in op.refuses or any(numbers) and numbers != [True, True]:
+    if (not op.promotion or op.check or "V" in op.refuses or any(numbers)
+        and numbers != [True, True]):
         return []
-    checks = ["plain"] * (len(numbers) > 1) + ["x0.__class__ is x1.__class__"] * any(numbers) + [HALF]
+    checks = (["plain"] * (len(numbers) > 1) + ["x0.__class__ is x1.__class__"] * any(numbers)
+              + [HALF])
     call = arguments(op) + ", ".join([f"{k}={k}" for k, _ in op.attrs])
-    return [f"if {' and '.join(['out is None'] * takes_out(op) + checks)}:", f"    return op.bare({call})"]
+    return [f"if {' and '.join(['out is None'] * takes_out(op) + checks)}:",
+            f"    return op.bare({call})"]
 
 
 def but_for_integers(op, lines):
-    """`lines`, but for two integers of 32 or 64 bits and one type, or one and a number: they go on as floats do."""
+    """`lines`, but for two integers of 32 or 64 bits and one type, or one and a number: they go on
+    as floats do."""
     if op.promotion not in WHOLE or len(op.inputs) != 2 or "i" in op.refuses or not takes_out(op):
         return lines
-    fit = " and ".join([f"(x{i}.__class__ is F.ndarray or x{i}.__class__ is int and -2147483648 <= x{i} <= 2147483647)"
-                        for i in (0, 1)])
-    unless = " or ".join([f"not (plain and (d is i64 or d is i32) and {fit})", "out is not None", *watched])
+    fit = " and ".join([f"(x{i}.__class__ is F.ndarray or x{i}.__class__ is int and -2147483648 <= "
+                        f"x{i} <= 2147483647)" for i in (0, 1)])
+    unless = " or ".join([f"not (plain and (d is i64 or d is i32) and {fit})", "out is not None",
+                          *watched])
     return [f"if {unless}:", *indent(lines), *(["op.check(x0, x1)"] if op.check else [])]
 
 
 def look_aside(op):
-    """Lines that ask whether inputs have tangents, which another function then derives, result and all."""
+    """Lines that ask whether inputs have tangents, which another function then derives, result and
+    all."""
     call = f"with_tangents(op, ({arguments(op)}), {attributes(op)})"
-    return [line for x in watched for line in (f"if {x} and (found := {call}) is not None:", "    return found")]
+    return [line for x in watched for line in (f"if {x} and (found := {call}) is not None:",
+                                               "    return found")]
 
 
 def unpack_one(op, i, x, bare):
@@ -158,11 +172,14 @@ def unpack_one(op, i, x, bare):
     if x.kind != "other" and op.promotion:
         same += f" and x{i}.dtype is d"
     if op.inputs[0].kind == "other" and i == 1 and op.promotion:
-        body = [f"x{i} = {t}.array", f"g{i} = {t}.needs_grad", f"d = x{i}.dtype", f"plain = {t}.backend is F"]
+        body = [f"x{i} = {t}.array", f"g{i} = {t}.needs_grad", f"d = x{i}.dtype",
+                f"plain = {t}.backend is F"]
         other = [f"x{i} = {t}", f"g{i} = False", "plain = False", "d = f32"]
     else:
-        body = [f"x{i} = {t}.array", f"g{i} = {t}.needs_grad", *([] if bare else [f"plain = plain and {same}"])]
-        number = f"({t} is None or {t}.__class__ in NUMBERS)" if x.optional else f"{t}.__class__ in NUMBERS"
+        body = [f"x{i} = {t}.array", f"g{i} = {t}.needs_grad",
+                *([] if bare else [f"plain = plain and {same}"])]
+        number = (f"({t} is None or {t}.__class__ in NUMBERS)" if x.optional
+                  else f"{t}.__class__ in NUMBERS")
         other = [f"x{i} = {t}", f"g{i} = False", *([] if bare else [f"plain = plain and {number}"])]
     if x.kind == "number":
         return [f"if isinstance({t}, Tensor):", *indent(body), "else:", *indent(other)]
@@ -174,17 +191,14 @@ def unpack_one(op, i, x, bare):
 def unpack_pair(op, bare):
     """Two inputs, either of which may be a number: the arithmetic operators."""
     a, b = [x.name for x in op.inputs]
-    lines = [f"if isinstance({a}, Tensor):",
-             f"    F = {a}.backend", f"    x0 = {a}.array", f"    g0 = {a}.needs_grad", "    d = x0.dtype",
-             f"    if isinstance({b}, Tensor):",
+    lines = [f"if isinstance({a}, Tensor):", f"    F = {a}.backend", f"    x0 = {a}.array",
+             f"    g0 = {a}.needs_grad", "    d = x0.dtype", f"    if isinstance({b}, Tensor):",
              f"        x1 = {b}.array", f"        g1 = {b}.needs_grad",
-             f"        plain = x1.dtype is d and {b}.backend is F",
-             "    else:",
+             f"        plain = x1.dtype is d and {b}.backend is F", "    else:",
              f"        x1 = {b}", "        g1 = False", f"        plain = {b}.__class__ in NUMBERS",
              *([] if bare else [f"elif not isinstance({b}, Tensor):",
                                 f"    return general(op, ({a}, {b}), {attributes(op)}, out)"]),
-             "else:",
-             f"    F = {b}.backend", f"    x0 = {a}", "    g0 = False",
+             "else:", f"    F = {b}.backend", f"    x0 = {a}", "    g0 = False",
              f"    x1 = {b}.array", f"    g1 = {b}.needs_grad", "    d = x1.dtype",
              f"    plain = {a}.__class__ in NUMBERS"]
     return [line for line in lines if "plain" not in line] if bare else lines
@@ -197,7 +211,8 @@ def run_forward(op):
     if not op.keeps:
         return [f"y = F.{op.name}({arrays})"]
     full = f"{', '.join(['y', *kept(op)])} = F.full_{op.name}({arrays})"
-    return [f"if {needs_grad(op)} and grad_mode.enabled:", f"    {full}", "else:", f"    y = F.{op.name}({arrays})"]
+    return [f"if {needs_grad(op)} and grad_mode.enabled:", f"    {full}", "else:",
+            f"    y = F.{op.name}({arrays})"]
 
 
 def kept(op):
@@ -217,15 +232,17 @@ def wrap_result(op, source, bare):
 
 
 def lay_out(op, branch):
-    """Lines that bring the result into the memory layout of the column: a look at one array's flags in most calls."""
+    """Lines that bring the result into the memory layout of the column: a look at one array's flags
+    in most calls."""
     if not op.layout:
         return []
-    arrays = "*x" if op.inputs[0].kind == "variadic" else ", ".join([f"x{i}" for i in range(len(op.inputs))])
+    arrays = "*x" if op.variadic else ", ".join([f"x{i}" for i in range(len(op.inputs))])
     results = ["y"] if op.outputs == 1 else [f"y[{i}]" for i in range(len(op.outputs))]
     look = " and ".join([f"{y}.flags.c_contiguous" for y in results])
     if op.outputs == 1 and "keepdim" in dict(op.attrs):
         look = f"y.ndim < 2 or {look}"
-    if op.layout not in ("contiguous", "joined"):          # results are as the first input, or contiguous if it is
+    if op.layout not in ("contiguous", "joined"):
+        # results are as the first input, or contiguous if it is
         looks = [f"x{i}.flags.c_contiguous" for i, x in enumerate(op.inputs) if x.kind != "number"]
         looks = looks or ["(x0 if x0.__class__ is F.ndarray else x1).flags.c_contiguous"]
         look = " and ".join(looks[:2]) if op.layout.endswith("two") else looks[0]
@@ -237,16 +254,18 @@ def record(op, bare):
     if not op.differentiable:
         return []
     live = live_inputs(op)
-    parents = "".join(f"{parent(i, x.name)}, " if i in live else "None, " for i, x in enumerate(op.inputs))
+    parents = "".join(f"{parent(i, x.name)}, " if i in live else "None, "
+                      for i, x in enumerate(op.inputs))
     saved = "".join(f"{saved_value(op, field, live)}, " for field in op.saved_fields)
-    return [f"if {needs_grad(op)} and grad_mode.enabled:",
-            *indent(make_node(op, f"({parents})", f"({saved})", "".join(
-                f"getattr(x{i}, 'dtype', None), " for i in range(len(op.inputs))) if bare else None))]
+    dtypes = "".join(f"getattr(x{i}, 'dtype', None), " for i in range(len(op.inputs)))
+    node = make_node(op, f"({parents})", f"({saved})", dtypes if bare else None)
+    return [f"if {needs_grad(op)} and grad_mode.enabled:", *indent(node)]
 
 
 def live_inputs(op):
     """Which inputs may need gradients."""
-    return [i for i, x in enumerate(op.inputs) if x.kind != "other" and (op.joint or op.vjps[x.name])]
+    return [i for i, x in enumerate(op.inputs) if x.kind != "other"
+            and (op.joint or op.vjps[x.name])]
 
 
 def needs_grad(op):
@@ -261,9 +280,9 @@ def parent(i, name):
 
 def make_node(op, parents, saved, dtypes):
     kind = "Node" if op.outputs == 1 else "MultiOutputNode"
-    lines = [f"node = new({'Typed' if dtypes else ''}{kind})" if not dtypes or op.complex != "holomorphic" else
-             f"node = new(Complex{kind} if d.kind == 'c' else Typed{kind})",
-             "node.op = op", f"node.parents = {parents}", f"node.saved = {saved}",
+    lines = [f"node = new({'Typed' if dtypes else ''}{kind})" if not dtypes
+             or op.complex != "holomorphic" else f"node = new(Complex{kind} if d.kind == 'c' else "
+             f"Typed{kind})", "node.op = op", f"node.parents = {parents}", f"node.saved = {saved}",
              f"node.shape = {'y.shape' if op.outputs == 1 else 'tuple([v.shape for v in y])'}",
              "node.backend = F", "node.time = graph.version_counter", "node.hooks = None"]
     lines += [f"node.dtypes = ({dtypes})"] if dtypes else []
@@ -279,8 +298,10 @@ def saved_value(op, field, live):
     """The expression for one saved value: only if a formula that will run reads it."""
     value = None
     for i, x in enumerate(op.inputs):
-        value = {x.name: f"x{i}", x.name + "_shape": f"x{i}.shape", x.name + "_dtype": f"x{i}.dtype"}.get(field, value)
-    outputs = {f"out{i}": f"y[{i}]" for i in range(len(op.outputs) if isinstance(op.outputs, tuple) else 0)}
+        value = {x.name: f"x{i}", x.name + "_shape": f"x{i}.shape", x.name
+                 + "_dtype": f"x{i}.dtype"}.get(field, value)
+    outputs = {f"out{i}": f"y[{i}]" for i in range(len(op.outputs) if isinstance(op.outputs, tuple)
+                                                   else 0)}
     value = value or {"out": "y", **outputs, **dict(zip(op.keeps, kept(op)))}.get(field, field)
     if op.joint:
         return value
@@ -298,13 +319,14 @@ def write_variadic(op, bare):
     name = op.inputs[0].name
     fast = [] if bare else [
         "d = x[0].dtype", "for t in tensors:",
-        "    if t.array.dtype is not d or t.backend is not F:", "        break", "else:", "    t = None",
+        "    if t.array.dtype is not d or t.backend is not F:", "        break",
+        "else:", "    t = None",
         f"if {' or '.join(['t is not None', 'out is not None', *watched])}"
         f"{' or (d is not f32 and d is not f64)' if op.promotion else ''}:",
         f"    return general(op, tensors, {attributes(op)}, out)"]
     wide = (["d = x[0].dtype", *WIDEN] if op.promotion else []) + look_aside(op) if bare else []
-    fields = {name: "x", name + "_shape": "tuple([v.shape for v in x])", name + "_dtype": "tuple([v.dtype for v in x])",
-              "out": "y"}
+    fields = {name: "x", name + "_shape": "tuple([v.shape for v in x])", name
+              + "_dtype": "tuple([v.dtype for v in x])", "out": "y"}
     saved = "".join(f"{fields.get(field, field)}, " for field in op.saved_fields)
     attrs = "".join(f", {k}={k}" for k, _ in op.attrs)
     body = ["try:",
@@ -318,14 +340,16 @@ def write_variadic(op, bare):
             *wrap_result(op, f"{name}[0]", bare)]
     if op.differentiable:
         body += ["if grad_mode.enabled and any([t.needs_grad for t in tensors]):",
-                 *indent(make_node(op, "tuple([(t.node or t) if t.needs_grad else None for t in tensors])",
-                                   f"({saved})", "*[v.dtype for v in x], " if bare else None))]
+                 *indent(make_node(op, "tuple([(t.node or t) if t.needs_grad else None for t in "
+                                   "tensors])", f"({saved})", "*[v.dtype for v in x], " if bare
+                                   else None))]
     return "\n".join([f"def {op.name}({signature(op)}):", *indent(body + ["return result"])])
 
 
 # ------------------------------------------------------------------ the backward step
 def write_pull(op):
-    """The source of ``pull(F, g, saved, parents)``: the gradient for each parent, None where none is asked for."""
+    """The source of ``pull(F, g, saved, parents)``: the gradient for each parent, None where none
+    is asked for."""
     fields = op.saved_fields
     lines = [f"{''.join(f'{s}_, ' for s in fields)}= saved"] if fields else []
     if op.joint:
@@ -336,7 +360,8 @@ def write_pull(op):
         lines += [f"{''.join(f'p{i}, ' for i in range(len(names)))}= parents"]
         if op.together:
             lines += [f"if {' and '.join(f'p{i} is not None' for i in range(len(names)))}:",
-                      *indent(returned(op, f"together(F, g{''.join(f', {f}_' for f in op.reads['together'])})"))]
+                      *indent(returned(op, f"together(F, "
+                                       f"g{''.join(f', {f}_' for f in op.reads['together'])})"))]
         args = [[f"(p{i} if p{i}.parents else p{i}.array).shape" if f == x + "_shape" else f + "_"
                  for f in op.reads.get(x, ())] for i, x in enumerate(names)]
         pulls = [f"None if p{i} is None else vjp_{x}({', '.join(['F', 'g', *args[i]])})"

@@ -1,9 +1,10 @@
 """Tensor: an array with a node in the graph.
 
-A tensor is a raw array (`array`) on a backend (`backend`); `node` says which call made it, None for a leaf;
-`needs_grad` is the plain attribute behind `requires_grad`. Its methods come from the op table: here is only what a
-table cannot say. Views share memory as NumPy's do, and know the tensor they are a view of (`_base`), so that a write
-to either is seen by both, in the numbers and in the graph.
+A tensor is a raw array (`array`) on a backend (`backend`); `node` says which call made it, None for
+a leaf; `needs_grad` is the plain attribute behind `requires_grad`. Its methods come from the op
+table: here is only what a table cannot say. Views share memory as NumPy's do, and know the tensor
+they are a view of (`_base`), so that a write to either is seen by both, in the numbers and in the
+graph.
 """
 
 import warnings
@@ -32,7 +33,8 @@ class Size(tuple):
         sizes = tuple(sizes)
         for i, n in enumerate(sizes):
             if not hasattr(n, "__index__"):
-                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(n).__name__}')")
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is "
+                                f"'{type(n).__name__}')")
         return tuple.__new__(cls, [n if n.__class__ is int else n.__index__() for n in sizes])
 
     def numel(self):
@@ -61,14 +63,16 @@ class Size(tuple):
         return Size, (tuple(self),)
 
 
-new_size = tuple.__new__                                   # without the checks: NumPy's shapes are good
+new_size = tuple.__new__                               # without the checks: NumPy's shapes are good
 
 
 class Tensor(Kept):
-    """An n-dimensional array of one dtype that can be differentiated. Made by `minitorch.tensor` and the like.
+    """An n-dimensional array of one dtype that can be differentiated. Made by `minitorch.tensor`
+    and the like.
 
-    ``Tensor(data)`` makes one of the default dtype from a (nested) list, ``Tensor(2, 3)`` an uninitialised one of
-    that shape, as PyTorch's constructor does; `device` and `requires_grad` may be given by name.
+    ``Tensor(data)`` makes one of the default dtype from a (nested) list, ``Tensor(2, 3)`` an
+    uninitialised one of that shape, as PyTorch's constructor does; `device` and `requires_grad` may
+    be given by name.
     """
 
     node = hooks = tangents = _grad = _base = _views = None
@@ -77,12 +81,12 @@ class Tensor(Kept):
     __array_priority__ = 1000                              # ndarray + tensor is ours to answer
 
     def __init__(self, *args, **kwargs):
-        pass                                               # `host.data.new` has done it; a subclass may take others
+        pass                               # `host.data.new` has done it; a subclass may take others
 
     def __hash__(self):
         return id(self)
 
-    # -- what it is ----------------------------------------------------------------------------------------
+    # -- what it is -------------------------------------------------------------------------------
     @property
     def shape(self):
         """The size of each dimension."""
@@ -94,12 +98,15 @@ class Tensor(Kept):
     ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
     itemsize = property(lambda self: self.array.itemsize, doc="The size of one element in bytes.")
     nbytes = property(lambda self: self.array.nbytes, doc="The size of all elements in bytes.")
-    is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether the memory is that of a CUDA device.")
-    is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the memory is the host's.")
+    is_cuda = property(lambda self: self.device.type == "cuda",
+                       doc="Whether the memory is that of a CUDA device.")
+    is_cpu = property(lambda self: self.device.type == "cpu",
+                      doc="Whether the memory is the host's.")
     is_leaf = property(lambda self: self.node is None, doc="Whether no recorded call made it.")
     is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_nested = False
     is_xpu = is_mps = is_xla = is_mtia = is_vulkan = is_ipu = is_maia = volatile = False
-    layout = property(lambda self: TensorLayout(self), doc="Equal to `strided`; called, ``x.layout()``, a picture.")
+    layout = property(lambda self: TensorLayout(self), doc="Equal to `strided`; called, "
+                      "``x.layout()``, a picture.")
 
     def size(self, dim=None):
         """The shape, or the size of dimension `dim`."""
@@ -120,7 +127,8 @@ class Tensor(Kept):
     nelement = numel
 
     def checked_dim(self, dim):
-        """`dim` counted from the front; IndexError, with the valid range, if there is no such dimension."""
+        """`dim` counted from the front; IndexError, with the valid range, if there is no such
+        dimension."""
         return checked_dim(dim, self.array.ndim)
 
     def element_size(self):
@@ -144,14 +152,16 @@ class Tensor(Kept):
     def __bool__(self):
         if self.array.size != 1:
             count = "more than one value" if self.array.size else "no values"
-            raise RuntimeError(f"Boolean value of Tensor with {count} is ambiguous: use any() or all()")
+            raise RuntimeError(f"Boolean value of Tensor with {count} is ambiguous: use any() or "
+                               f"all()")
         return bool(self.item())
 
-    # -- Python and NumPy ----------------------------------------------------------------------------------
+    # -- Python and NumPy -------------------------------------------------------------------------
     def item(self):
         """The one element as a Python number; RuntimeError if there is not exactly one."""
         if self.array.size != 1:
-            raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+            raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to "
+                               f"Scalar")
         if self.array.dtype.kind == "V":                   # bfloat16: no type of Python's
             return float(self.array.reshape(()))
         return self.backend.to_host(self.array).item()
@@ -168,7 +178,7 @@ class Tensor(Kept):
             raise RuntimeError("Inference tensors do not track version counter.")
         return graph.version(self.array)
 
-    # -- the graph -----------------------------------------------------------------------------------------
+    # -- the graph --------------------------------------------------------------------------------
     @property
     def requires_grad(self):
         """Whether gradients flow to this tensor."""
@@ -181,18 +191,20 @@ class Tensor(Kept):
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad=True):
-        """Say whether gradients are wanted; the tensor must be a leaf of floating-point or complex type."""
+        """Say whether gradients are wanted; the tensor must be a leaf of floating-point or complex
+        type."""
         if requires_grad.__class__ is not bool:
-            raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
-                            f"{type(requires_grad).__name__}")
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be "
+                            f"bool, not {type(requires_grad).__name__}")
         if self.node is not None and not requires_grad:
-            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a "
-                               "computed variable in a subgraph that doesn't require differentiation use "
-                               "var_no_grad = var.detach().")
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you "
+                               "want to use a computed variable in a subgraph that doesn't require "
+                               "differentiation use var_no_grad = var.detach().")
         if requires_grad and self.array.dtype.kind not in "fcV":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if requires_grad and self.is_inference() and not grad_mode.inference:
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside "
+                               "InferenceMode is not allowed.")
         self.needs_grad = requires_grad
         return self
 
@@ -200,9 +212,10 @@ class Tensor(Kept):
     def grad(self):
         """What backward passes have added up for this leaf; None before the first."""
         if self._grad is None and self.node is not None and not self.retains_grad:
-            warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
-                          "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
-                          "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor.",
+            warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being "
+                          "accessed. Its .grad attribute won't be populated during "
+                          "autograd.backward(). If you indeed want the .grad field to be populated "
+                          "for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor.",
                           stacklevel=2)
         return self._grad
 
@@ -231,14 +244,14 @@ class Tensor(Kept):
         """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
         return guests.draw_graph(self, model, params)
 
-    # -- text ----------------------------------------------------------------------------------------------
+    # -- text -------------------------------------------------------------------------------------
     def __repr__(self, *, tensor_contents=None):
         return late.tensor_repr(self, contents=tensor_contents)
 
     def _repr_html_(self):
         return late.tensor_html(self)
 
-    # -- copies --------------------------------------------------------------------------------------------
+    # -- copies -----------------------------------------------------------------------------------
     def __deepcopy__(self, memo):
         return guests.deepcopy_tensor(self, memo)
 
@@ -249,20 +262,23 @@ class Tensor(Kept):
 def check_grad(x, g):
     """Errors for what cannot be the `grad` of the tensor `x`."""
     if not isinstance(g, Tensor):
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type "
+                        f"{type(g).__name__}")
     if g is x:
         raise RuntimeError("can't assign Variable as its own grad")
     if g.array.shape != x.array.shape:
-        raise RuntimeError(f"attempting to assign a gradient of size '{list(g.array.shape)}' to a tensor of size "
-                           f"'{list(x.array.shape)}'. Please ensure that the gradient and the tensor are the same size")
+        raise RuntimeError(f"attempting to assign a gradient of size '{list(g.array.shape)}' to a "
+                           f"tensor of size '{list(x.array.shape)}'. Please ensure that the "
+                           f"gradient and the tensor are the same size")
     if g.array.dtype != x.array.dtype or g.backend is not x.backend:
-        raise RuntimeError(f"attempting to assign a gradient of type {g.dtype} on {g.device} to a tensor of type "
-                           f"{x.dtype} on {x.device}: convert it, as in g.to(x)")
+        raise RuntimeError(f"attempting to assign a gradient of type {g.dtype} on {g.device} to a "
+                           f"tensor of type {x.dtype} on {x.device}: convert it, as in g.to(x)")
 
 
 def wrap(array, backend, new=object.__new__):
     """A leaf tensor around a raw array, without a copy."""
-    if array.__class__ is not backend.ndarray:             # a NumPy scalar, from a reduction, or a sparse array
+    if array.__class__ is not backend.ndarray:
+        # a NumPy scalar, from a reduction, or a sparse array
         if hasattr(array, "as_tensor"):
             return array.as_tensor(backend)
         array = backend.asarray(array)
@@ -276,13 +292,14 @@ def from_numpy(ndarray):
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     if not ndarray.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order: convert it first, as "
-                         "in array.astype(array.dtype.newbyteorder('='))")
+        raise ValueError("given numpy array has byte order different from the native byte order: "
+                         "convert it first, as in array.astype(array.dtype.newbyteorder('='))")
     dtypes.from_np(ndarray.dtype)
     if any([s < 0 for s in ndarray.strides]):
-        raise ValueError("At least one of the strides in the given numpy array is negative, and tensors with negative "
-                         "strides are not currently supported. (You can probably work around this by making a copy of "
-                         "your array with array.copy().)")
+        raise ValueError("At least one of the strides in the given numpy array is negative, and "
+                         "tensors with negative strides are not currently supported. (You can "
+                         "probably work around this by making a copy of your array with "
+                         "array.copy().)")
     return wrap(ndarray if type(ndarray) is np.ndarray else np.asarray(ndarray), host())
 
 
@@ -301,5 +318,5 @@ def mark_view(view, source, ref=weakref.ref):
     else:
         views.append(ref(view))
         n = len(views)
-        if n >= 16 and n & (n - 1) == 0:                   # now and then, forget the ones that are gone
+        if n >= 16 and n & (n - 1) == 0:               # now and then, forget the ones that are gone
             views[:] = [ref for ref in views if ref() is not None]

@@ -1,9 +1,10 @@
 """Tensor: an array with a node in the graph.
 
-A tensor is a raw array (`array`) on a backend (`backend`); `node` says which call made it, None for a leaf;
-`needs_grad` is the plain attribute behind `requires_grad`. Its methods come from the op table: here is only what a
-table cannot say. Views share memory as NumPy's do, and know the tensor they are a view of (`_base`), so that a write
-to either is seen by both, in the numbers and in the graph.
+A tensor is a raw array (`array`) on a backend (`backend`); `node` says which call made it, None for
+a leaf; `needs_grad` is the plain attribute behind `requires_grad`. Its methods come from the op
+table: here is only what a table cannot say. Views share memory as NumPy's do, and know the tensor
+they are a view of (`_base`), so that a write to either is seen by both, in the numbers and in the
+graph.
 """
 # Generated from the op registry by `python docs/build_stubs.py`: edit docs/stub_types.py, or the definition, instead.
 import builtins
@@ -45,10 +46,12 @@ class Size(tuple[_int, ...]):
     def __rmul__(self, n: Any) -> Size: ...  # type: ignore[override]
 
 class Tensor:
-    """An n-dimensional array of one dtype that can be differentiated. Made by `minitorch.tensor` and the like.
+    """An n-dimensional array of one dtype that can be differentiated. Made by `minitorch.tensor`
+    and the like.
 
-    ``Tensor(data)`` makes one of the default dtype from a (nested) list, ``Tensor(2, 3)`` an uninitialised one of
-    that shape, as PyTorch's constructor does; `device` and `requires_grad` may be given by name.
+    ``Tensor(data)`` makes one of the default dtype from a (nested) list, ``Tensor(2, 3)`` an
+    uninitialised one of that shape, as PyTorch's constructor does; `device` and `requires_grad` may
+    be given by name.
     """
     array: Any
     backend: Any
@@ -120,7 +123,9 @@ class Tensor:
     def nelement(self) -> _int:
         """The number of elements."""
     def checked_dim(self, dim: _Int) -> _int:
-        """`dim` counted from the front; IndexError, with the valid range, if there is no such dimension."""
+        """`dim` counted from the front; IndexError, with the valid range, if there is no such
+        dimension.
+        """
     def element_size(self) -> _int:
         """The size of one element in bytes."""
     def is_inference(self) -> _bool:
@@ -141,7 +146,9 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, value: _bool) -> None: ...
     def requires_grad_(self, requires_grad: _bool = True) -> Tensor:
-        """Say whether gradients are wanted; the tensor must be a leaf of floating-point or complex type."""
+        """Say whether gradients are wanted; the tensor must be a leaf of floating-point or complex
+        type.
+        """
     @property
     def grad(self) -> Tensor | None:
         """What backward passes have added up for this leaf; None before the first."""

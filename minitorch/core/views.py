@@ -1,4 +1,5 @@
-"""Writes in place to views of tensors in the graph: which are refused, and which views get new nodes afterwards."""
+"""Writes in place to views of tensors in the graph: which are refused, and which views get new
+nodes afterwards."""
 
 from .arrays import owner, pointer
 from .graph import Node, OutputNode, made_node
@@ -6,35 +7,40 @@ from .registry import OPS
 
 __all__ = ["check_view", "geometry", "in_parts", "node_of_view", "views_to_remake"]
 
-WHY_NOT = ("This view was created inside a custom Function (or because an input was returned as-is) and the "
-           "autograd logic to handle view+inplace would override the custom backward associated with the custom "
-           "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
-           "output of the custom Function.")
+WHY_NOT = ("This view was created inside a custom Function (or because an input was returned "
+           "as-is) and the autograd logic to handle view+inplace would override the custom "
+           "backward associated with the custom Function, leading to incorrect gradients. This "
+           "behavior is forbidden. You can fix this by cloning the output of the custom Function.")
 
 
 class StaleNode(OutputNode):
-    """Behind a view that a Function has returned, once its memory was written to: gradients through it are refused."""
+    """Behind a view that a Function has returned, once its memory was written to: gradients through
+    it are refused."""
 
     __slots__ = ()
 
     def pull(self, g, create_graph):
-        raise RuntimeError(f"Output of {self.name()} is a view and its base or another view of its base has been "
-                           f"modified inplace. {WHY_NOT}")
+        raise RuntimeError(f"Output of {self.name()} is a view and its base or another view of its "
+                           f"base has been modified inplace. {WHY_NOT}")
 
 
 def check_view(view, writer):
-    """RuntimeError for a write in place that would change a base in the graph without the right gradients."""
+    """RuntimeError for a write in place that would change a base in the graph without the right
+    gradients."""
     if not view.needs_grad:
-        raise RuntimeError(f"A view was created in no_grad mode and is being modified inplace with grad mode enabled: "
-                           f"{writer}() would change its base behind the graph's back. Make the view and write to it "
-                           f"both inside or both outside the no_grad block.")
+        raise RuntimeError(f"A view was created in no_grad mode and is being modified inplace with "
+                           f"grad mode enabled: {writer}() would change its base behind the "
+                           f"graph's back. Make the view and write to it both inside or both "
+                           f"outside the no_grad block.")
     found = function_between(view, view._base)
     if found is not None:
-        raise RuntimeError(f"Output of {found.name()} is a view and is being modified inplace. {WHY_NOT}")
+        raise RuntimeError(f"Output of {found.name()} is a view and is being modified inplace. "
+                           f"{WHY_NOT}")
 
 
 def views_to_remake(base):
-    """The views of `base`, which is being written to, that can be made again; gradients of the others are refused."""
+    """The views of `base`, which is being written to, that can be made again; gradients of the
+    others are refused."""
     remade = []
     for view in [ref() for ref in base._views]:
         found = None if view is None or not base.needs_grad else function_between(view, base)
@@ -46,7 +52,8 @@ def views_to_remake(base):
 
 
 def function_between(view, base):
-    """The node of the Function that has made `view`, or what it looks at, out of its base; None if there is none."""
+    """The node of the Function that has made `view`, or what it looks at, out of its base; None if
+    there is none."""
     node, end = view.node, base.node or base
     while isinstance(node, Node) and node is not end:
         if node.is_function:
@@ -57,7 +64,7 @@ def function_between(view, base):
     return None
 
 
-# ---- their nodes -------------------------------------------------------------------------------------------
+# ---- their nodes --------------------------------------------------------------------------------
 def geometry(array):
     """Size, stride and offset in elements, relative to the memory that owns them."""
     return (array.shape, tuple([s // array.itemsize for s in array.strides]),
@@ -73,10 +80,11 @@ def in_parts(array):
 
 
 def node_of_view(name, parents, tensor, base, piece):
-    """A node for `tensor`: an `as_strided` or its opposite, `name`, from where the array `piece` of `base` lies.
+    """A node for `tensor`: an `as_strided` or its opposite, `name`, from where the array `piece` of
+    `base` lies.
 
-    If one of them is complex and the other is not, everything is counted in real numbers, and seen as complex ones at
-    the end.
+    If one of them is complex and the other is not, everything is counted in real numbers, and seen
+    as complex ones at the end.
     """
     op, F, shape = OPS[name], base.backend, tensor.array.shape
     mixed = piece.dtype.kind != base.array.dtype.kind
