@@ -76,7 +76,7 @@ int64 = long = dtype("int64", INTEGER, 8)
 uint16 = dtype("uint16", INTEGER, 2, False)
 uint32 = dtype("uint32", INTEGER, 4, False)
 uint64 = dtype("uint64", INTEGER, 8, False)
-FLOAT8 = [dtype("float8_" + name, FLOATING, 1, name != "e8m0fnu")               # kept, not computed with
+FLOAT8 = [dtype("float8_" + name, FLOATING, 1, name != "e8m0fnu")  # kept, not computed with
           for name in "e4m3fn e5m2 e4m3fnuz e5m2fnuz e8m0fnu".split()]
 float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = FLOAT8
 # a name for lists of types: there are no such tensors

@@ -13,19 +13,48 @@ HALF = "d.itemsize == 2 and d.kind in 'fV'"                # a 16-bit float
 WIDEN = [f"if {HALF}:", "    F = F.fp32"]
 watched: list = []    # conditions under which any call is a general one: see `autograd/tangents.py`
 
+
+def fill(template, **slots):
+    """The lines of a template. A slot that stands alone on its line is replaced by a list of lines,
+    indented as it is; within a line, by text."""
+    lines = []
+    for line in template.strip().split("\n"):
+        text = line.lstrip()
+        found = slots.get(text[1:-1]) if text.startswith("{") else None
+        if found.__class__ is list:
+            lines += indent(found, line[:len(line) - len(text)])
+        else:
+            lines.append(line.format(**slots))
+    return lines
+
+
+# ------------------------------------------------------------------ the call
+# ``print(minitorch.exp.source)`` shows this one filled in.
+CALL = """
+def {name}({signature}):
+    try:
+        {unpack}
+        {forward}
+    except Exception as error:
+        {failed}
+    {wrap}
+    {record}
+    return result
+"""
+
+
 def write_call(op, bare, failed="return failed({})"):
     """The source of the function that users call, or with `bare` of the one behind it that takes
     any dtype.
 
     `failed` is what it does about an error.
     """
-    if any(x.kind == "variadic" for x in op.inputs):
+    if op.variadic:
         return write_variadic(op, bare)
-    body = ["try:", *indent(unpack(op, bare)), *indent(run_forward(op)),
-            "except Exception as error:",
-            f"    {failed}".format(f"op, error, ({arguments(op)}), {attributes(op)}"),
-            *wrap_result(op, op.inputs[0].name, bare), *record(op, bare), "return result"]
-    return "\n".join([f"def {op.name}({signature(op)}):", *indent(body)])
+    given = f"op, error, ({arguments(op)}), {attributes(op)}"
+    return "\n".join(fill(CALL, name=op.name, signature=signature(op), unpack=unpack(op, bare),
+                          forward=run_forward(op), failed=[failed.format(given)],
+                          wrap=wrap_result(op, op.inputs[0].name, bare), record=record(op, bare)))
 
 
 def signature(op):
@@ -188,20 +217,39 @@ def unpack_one(op, i, x, bare):
     return body
 
 
+PAIR = """
+if isinstance({a}, Tensor):
+    F = {a}.backend
+    x0 = {a}.array
+    g0 = {a}.needs_grad
+    d = x0.dtype
+    if isinstance({b}, Tensor):
+        x1 = {b}.array
+        g1 = {b}.needs_grad
+        plain = x1.dtype is d and {b}.backend is F
+    else:
+        x1 = {b}
+        g1 = False
+        plain = {b}.__class__ in NUMBERS
+{neither}
+else:
+    F = {b}.backend
+    x0 = {a}
+    g0 = False
+    x1 = {b}.array
+    g1 = {b}.needs_grad
+    d = x1.dtype
+    plain = {a}.__class__ in NUMBERS
+"""
+
+
 def unpack_pair(op, bare):
     """Two inputs, either of which may be a number: the arithmetic operators."""
     a, b = [x.name for x in op.inputs]
-    lines = [f"if isinstance({a}, Tensor):", f"    F = {a}.backend", f"    x0 = {a}.array",
-             f"    g0 = {a}.needs_grad", "    d = x0.dtype", f"    if isinstance({b}, Tensor):",
-             f"        x1 = {b}.array", f"        g1 = {b}.needs_grad",
-             f"        plain = x1.dtype is d and {b}.backend is F", "    else:",
-             f"        x1 = {b}", "        g1 = False", f"        plain = {b}.__class__ in NUMBERS",
-             *([] if bare else [f"elif not isinstance({b}, Tensor):",
-                                f"    return general(op, ({a}, {b}), {attributes(op)}, out)"]),
-             "else:", f"    F = {b}.backend", f"    x0 = {a}", "    g0 = False",
-             f"    x1 = {b}.array", f"    g1 = {b}.needs_grad", "    d = x1.dtype",
-             f"    plain = {a}.__class__ in NUMBERS"]
-    return [line for line in lines if "plain" not in line] if bare else lines
+    if bare:
+        return [line for line in fill(PAIR, a=a, b=b, neither=[]) if "plain" not in line]
+    handed_over = f"    return general(op, ({a}, {b}), {attributes(op)}, out)"
+    return fill(PAIR, a=a, b=b, neither=[f"elif not isinstance({b}, Tensor):", handed_over])
 
 
 # ------------------------------------------------------------------ the forward pass and its result
@@ -219,16 +267,30 @@ def kept(op):
     return ["kept_" + k for k in op.keeps]
 
 
+RESULT = """
+if y.__class__ is not F.ndarray:
+    y = F.asarray(y)
+{layout}
+result = new(Tensor)
+result.array = y
+result.backend = {backend}
+{view}
+"""
+RESULTS = """
+{layout}
+result = graph.wrap_outputs(y, {backend}, Tensor)
+{view}
+"""
+
+
 def wrap_result(op, source, bare):
+    """Lines that make tensors of the raw results."""
     backend = "F.backend" if bare else "F"                 # F may be a Float32Compute one
-    if op.outputs != 1:
-        lines = [*lay_out(op, "if"), f"result = graph.wrap_outputs(y, {backend}, Tensor)"]
-        return lines + ([f"for t in result: mark_view(t, {source})"] if op.view else [])
-    lines = ["if y.__class__ is not F.ndarray:", "    y = F.asarray(y)", *lay_out(op, "elif"),
-             "result = new(Tensor)", "result.array = y", f"result.backend = {backend}"]
-    if op.view:
-        lines += [f"mark_view(result, {source})"]
-    return lines
+    if op.outputs == 1:
+        view = [f"mark_view(result, {source})"] if op.view else []
+        return fill(RESULT, backend=backend, layout=lay_out(op, "elif"), view=view)
+    view = [f"for t in result: mark_view(t, {source})"] if op.view else []
+    return fill(RESULTS, backend=backend, layout=lay_out(op, "if"), view=view)
 
 
 def lay_out(op, branch):
@@ -278,31 +340,48 @@ def parent(i, name):
     return f"({name}.node or {name}) if g{i} else None"
 
 
+NODE = """
+node = new({kind})
+node.op = op
+node.parents = {parents}
+node.saved = {saved}
+node.shape = {shape}
+node.backend = F
+node.time = graph.version_counter
+node.hooks = None
+{dtypes}
+{attach}
+if graph.node_hooks is not None:
+    graph.tell_recorded(node, result)
+"""
+
+
 def make_node(op, parents, saved, dtypes):
-    kind = "Node" if op.outputs == 1 else "MultiOutputNode"
-    lines = [f"node = new({'Typed' if dtypes else ''}{kind})" if not dtypes
-             or op.complex != "holomorphic" else f"node = new(Complex{kind} if d.kind == 'c' else "
-             f"Typed{kind})", "node.op = op", f"node.parents = {parents}", f"node.saved = {saved}",
-             f"node.shape = {'y.shape' if op.outputs == 1 else 'tuple([v.shape for v in y])'}",
-             "node.backend = F", "node.time = graph.version_counter", "node.hooks = None"]
-    lines += [f"node.dtypes = ({dtypes})"] if dtypes else []
-    if op.outputs == 1:
-        lines += ["result.node = node", "result.needs_grad = True"]
-    else:
+    """Lines that make a node and put it behind the result; `dtypes` are those of the inputs of a
+    general call."""
+    kind, shape = "Node", "y.shape"
+    attach = ["result.node = node", "result.needs_grad = True"]
+    if op.outputs != 1:
+        kind, shape = "MultiOutputNode", "tuple([v.shape for v in y])"
         which = op.outputs if isinstance(op.outputs, tuple) else "(True,) * len(result)"
-        lines += [f"graph.attach_outputs(node, result, {which})"]
-    return lines + ["if graph.node_hooks is not None:", "    graph.tell_recorded(node, result)"]
+        attach = [f"graph.attach_outputs(node, result, {which})"]
+    if dtypes and op.complex == "holomorphic":
+        kind = f"Complex{kind} if d.kind == 'c' else Typed{kind}"
+    elif dtypes:
+        kind = f"Typed{kind}"
+    return fill(NODE, kind=kind, parents=parents, saved=saved, shape=shape, attach=attach,
+                dtypes=[f"node.dtypes = ({dtypes})"] if dtypes else [])
 
 
 def saved_value(op, field, live):
     """The expression for one saved value: only if a formula that will run reads it."""
-    value = None
+    known = {"out": "y", **dict(zip(op.keeps, kept(op)))}
+    if isinstance(op.outputs, tuple):
+        known |= {f"out{i}": f"y[{i}]" for i in range(len(op.outputs))}
     for i, x in enumerate(op.inputs):
-        value = {x.name: f"x{i}", x.name + "_shape": f"x{i}.shape", x.name
-                 + "_dtype": f"x{i}.dtype"}.get(field, value)
-    outputs = {f"out{i}": f"y[{i}]" for i in range(len(op.outputs) if isinstance(op.outputs, tuple)
-                                                   else 0)}
-    value = value or {"out": "y", **outputs, **dict(zip(op.keeps, kept(op)))}.get(field, field)
+        known |= {x.name: f"x{i}", x.name + "_shape": f"x{i}.shape", x.name
+                  + "_dtype": f"x{i}.dtype"}
+    value = known.get(field, field)
     if op.joint:
         return value
     if field in op.restores[:1]:
@@ -314,65 +393,103 @@ def saved_value(op, field, live):
 
 
 # ------------------------------------------------------------------ a list of tensors
+LIST = """
+def {name}({signature}):
+    try:
+        tensors = tuple({list})
+        F = tensors[0].backend
+        x = tuple([t.array for t in tensors])
+        {checks}
+        y = F.{name}(*x{attrs})
+    except Exception as error:
+        return failed(op, error, ({list},), {attributes})
+    {wrap}
+    {record}
+    return result
+"""
+SAME = """
+d = x[0].dtype
+for t in tensors:
+    if t.array.dtype is not d or t.backend is not F:
+        break
+else:
+    t = None
+if {differ}:
+    return general(op, tensors, {attributes}, out)
+"""
+PARENTS = "tuple([(t.node or t) if t.needs_grad else None for t in tensors])"
+
+
 def write_variadic(op, bare):
     """The call of an op on a list of tensors, such as `cat`: ``def cat(F, *tensors, dim)``."""
     name = op.inputs[0].name
-    fast = [] if bare else [
-        "d = x[0].dtype", "for t in tensors:",
-        "    if t.array.dtype is not d or t.backend is not F:", "        break",
-        "else:", "    t = None",
-        f"if {' or '.join(['t is not None', 'out is not None', *watched])}"
-        f"{' or (d is not f32 and d is not f64)' if op.promotion else ''}:",
-        f"    return general(op, tensors, {attributes(op)}, out)"]
-    wide = (["d = x[0].dtype", *WIDEN] if op.promotion else []) + look_aside(op) if bare else []
-    fields = {name: "x", name + "_shape": "tuple([v.shape for v in x])", name
-              + "_dtype": "tuple([v.dtype for v in x])", "out": "y"}
-    saved = "".join(f"{fields.get(field, field)}, " for field in op.saved_fields)
-    attrs = "".join(f", {k}={k}" for k, _ in op.attrs)
-    body = ["try:",
-            f"    tensors = tuple({name})",
-            "    F = tensors[0].backend",
-            "    x = tuple([t.array for t in tensors])",
-            *indent(fast), *indent(wide),
-            f"    y = F.{op.name}(*x{attrs})",
-            "except Exception as error:",
-            f"    return failed(op, error, ({name},), {attributes(op)})",
-            *wrap_result(op, f"{name}[0]", bare)]
+    if bare:
+        checks = (["d = x[0].dtype", *WIDEN] if op.promotion else []) + look_aside(op)
+    else:
+        differ = ["t is not None", "out is not None", *watched]
+        differ += ["(d is not f32 and d is not f64)"] if op.promotion else []
+        checks = fill(SAME, differ=" or ".join(differ), attributes=attributes(op))
+    fields = {name: "x", "out": "y", name + "_shape": "tuple([v.shape for v in x])",
+              name + "_dtype": "tuple([v.dtype for v in x])"}
+    saved = "".join([f"{fields.get(field, field)}, " for field in op.saved_fields])
+    node = []
     if op.differentiable:
-        body += ["if grad_mode.enabled and any([t.needs_grad for t in tensors]):",
-                 *indent(make_node(op, "tuple([(t.node or t) if t.needs_grad else None for t in "
-                                   "tensors])", f"({saved})", "*[v.dtype for v in x], " if bare
-                                   else None))]
-    return "\n".join([f"def {op.name}({signature(op)}):", *indent(body + ["return result"])])
+        dtypes = "*[v.dtype for v in x], " if bare else None
+        node = ["if grad_mode.enabled and any([t.needs_grad for t in tensors]):",
+                *indent(make_node(op, PARENTS, f"({saved})", dtypes))]
+    return "\n".join(fill(
+        LIST, name=op.name, signature=signature(op), list=name, checks=checks,
+        attrs="".join([f", {k}={k}" for k, _ in op.attrs]), attributes=attributes(op),
+        wrap=wrap_result(op, f"{name}[0]", bare), record=node))
 
 
 # ------------------------------------------------------------------ the backward step
+PULL = """
+def pull(F, g, saved, parents):
+    {unpack}
+    {together}
+    {restore}
+    return {gradients}
+"""
+
+
 def write_pull(op):
     """The source of ``pull(F, g, saved, parents)``: the gradient for each parent, None where none
     is asked for."""
-    fields = op.saved_fields
-    lines = [f"{''.join(f'{s}_, ' for s in fields)}= saved"] if fields else []
+    unpack = [f"{''.join([f'{x}_, ' for x in op.saved_fields])}= saved"] if op.saved_fields else []
+    together, restore = [], []
     if op.joint:
-        args = "".join(f", {f}_" for f in op.reads.get(None, ()))
-        lines += returned(op, f"joint(F, g, tuple([p is not None for p in parents]){args})")
+        gradients = f"joint(F, g, tuple([p is not None for p in parents]){read(op, None)})"
     else:
-        names = [x.name for x in op.inputs]
-        lines += [f"{''.join(f'p{i}, ' for i in range(len(names)))}= parents"]
-        if op.together:
-            lines += [f"if {' and '.join(f'p{i} is not None' for i in range(len(names)))}:",
-                      *indent(returned(op, f"together(F, "
-                                       f"g{''.join(f', {f}_' for f in op.reads['together'])})"))]
-        args = [[f"(p{i} if p{i}.parents else p{i}.array).shape" if f == x + "_shape" else f + "_"
-                 for f in op.reads.get(x, ())] for i, x in enumerate(names)]
-        pulls = [f"None if p{i} is None else vjp_{x}({', '.join(['F', 'g', *args[i]])})"
-                 if op.vjps[x] else "None" for i, x in enumerate(names)]
-        if op.restores:
-            x, kept = op.restores[0] + "_", ", ".join(k + "_" for k in op.keeps)
-            lines += [f"if F is recorded and {x} is None:", f"    {x} = restored(op, p0, {kept})"]
-        lines += returned(op, f"({''.join(p + ', ' for p in pulls)})")
-    return "\n".join(["def pull(F, g, saved, parents):", *indent(lines)])
+        n = range(len(op.inputs))
+        unpack += [f"{''.join([f'p{i}, ' for i in n])}= parents"]
+        gradients = f"({''.join([f'{pulled(op, i)}, ' for i in n])})"
+    if op.together:
+        every = " and ".join([f"p{i} is not None" for i in n])
+        gradient = tied(op, f"together(F, g{read(op, 'together')})")
+        together = [f"if {every}:", f"    return {gradient}"]
+    if op.restores:
+        x, kept = op.restores[0] + "_", ", ".join([k + "_" for k in op.keeps])
+        restore = [f"if F is recorded and {x} is None:", f"    {x} = restored(op, p0, {kept})"]
+    return "\n".join(fill(PULL, unpack=unpack, together=together, restore=restore,
+                          gradients=tied(op, gradients)))
 
 
-def returned(op, gradients):
-    return [f"return {gradients}" if not op.flat else
-            f"return {gradients} if F is not recorded else tied(op, parents, {gradients})"]
+def pulled(op, i):
+    """The expression for the gradient of input `i`."""
+    x = op.inputs[i].name
+    return f"None if p{i} is None else vjp_{x}(F, g{read(op, x, i)})" if op.vjps[x] else "None"
+
+
+def read(op, formula, i=None):
+    """The arguments after `g` of a formula: saved values, or the shape of its own input `i`."""
+    own = f"{formula}_shape"
+    return "".join([f", (p{i} if p{i}.parents else p{i}.array).shape" if i is not None
+                    and field == own else f", {field}_" for field in op.reads.get(formula, ())])
+
+
+def tied(op, gradients):
+    """The `gradients` of an op, those in its column `flat` tied to the inputs in a recorded
+    pass."""
+    return (f"{gradients} if F is not recorded else tied(op, parents, {gradients})" if op.flat
+            else gradients)
