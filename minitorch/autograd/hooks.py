@@ -12,19 +12,22 @@ __all__ = ["RemovableHandle", "added"]
 
 
 class RemovableHandle:
-    """The handle of a registered hook: ``handle.remove()`` takes the hook away, and so does leaving a ``with`` block.
+    """The handle of a registered hook: ``handle.remove()`` takes the hook away, and so does leaving
+    a ``with`` block.
 
-    ``hooks_dict`` maps ids to hooks; ``extra_dict`` is one more dict, or several, that mention the same id.
+    ``hooks_dict`` maps ids to hooks; ``extra_dict`` is one more dict, or several, that mention the
+    same id.
     """
 
-    next_id = removed = 0                                  # how many there were, and how many were taken away
+    next_id = removed = 0                        # how many there were, and how many were taken away
     _extra: tuple = ()
 
     def __init__(self, hooks_dict, *, extra_dict=None):
         RemovableHandle.next_id += 1
         self.id, self._hooks = RemovableHandle.next_id, weakref.ref(hooks_dict)
         if extra_dict is not None:
-            self._extra = tuple(map(weakref.ref, [extra_dict] if isinstance(extra_dict, dict) else extra_dict))
+            self._extra = tuple(map(weakref.ref, [extra_dict] if isinstance(extra_dict, dict)
+                                    else extra_dict))
 
     def remove(self):
         """Forget the hook; calling it twice is harmless."""
@@ -81,7 +84,8 @@ def retains_grad(self):
 
 @extends(Tensor)
 def register_hook(self, hook):
-    """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
+    """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the
+    gradient."""
     if not self.needs_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     return added(self.node or self, "pre", hook)
@@ -107,7 +111,8 @@ def output_nr(self):
 # ------------------------------------------------------------------ methods of nodes
 @extends(Node, "register_hook")
 def register_node_hook(self, hook):
-    """Run ``hook(grad_inputs, grad_outputs)`` after this node; what it returns replaces `grad_inputs`."""
+    """Run ``hook(grad_inputs, grad_outputs)`` after this node; what it returns replaces
+    `grad_inputs`."""
     return added(self, "post", hook)
 
 

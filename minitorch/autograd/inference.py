@@ -1,7 +1,7 @@
 """Tensors made in `inference_mode`: neither written to nor saved for a backward pass outside of it.
 
-Their memory is noted while it lives. As long as there is such memory, a node hook looks at what new nodes have saved;
-without it calls pay nothing.
+Their memory is noted while it lives. As long as there is such memory, a node hook looks at what new
+nodes have saved; without it calls pay nothing.
 """
 
 import weakref
@@ -12,9 +12,10 @@ from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
 
 __all__ = ["note_inference"]
 
-SAVED = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-         "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it "
-         "in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.")
+SAVED = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+         "inference mode in computation tracked by autograd. To work around this, you can make a "
+         "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+         "`torch.inference_mode()`.")
 
 
 @graph.note_inference.fill

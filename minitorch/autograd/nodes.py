@@ -1,7 +1,9 @@
-"""Nodes of the graph as users see them: with PyTorch's class names, and `AccumulateGrad` for the leaves.
+"""Nodes of the graph as users see them: with PyTorch's class names, and `AccumulateGrad` for the
+leaves.
 
-In the graph a node is a plain `Node` and a leaf is its tensor. A node is given a class of its op's name when somebody
-first looks at it (``y.grad_fn``, ``next_functions``), which costs the calls nothing.
+In the graph a node is a plain `Node` and a leaf is its tensor. A node is given a class of its op's
+name when somebody first looks at it (``y.grad_fn``, ``next_functions``), which costs the calls
+nothing.
 """
 
 import functools
@@ -18,12 +20,13 @@ from .hooks import added
 
 __all__ = ["AccumulateGrad", "accumulate_grad", "shown"]
 
-NAMES = {"self": "input", "result": "out", "self_sizes": "input_shape", "self_sym_sizes": "input_shape",
-         "other": "other"}
+NAMES = {"self": "input", "result": "out", "self_sizes": "input_shape",
+         "self_sym_sizes": "input_shape", "other": "other"}
 
 
 def shown(node):
-    """The node behind a tensor as `grad_fn` shows it: that of the op, of a class that bears its name."""
+    """The node behind a tensor as `grad_fn` shows it: that of the op, of a class that bears its
+    name."""
     if node.__class__ is OutputNode:
         node = node.parents[0]
     name = node.name()
@@ -35,19 +38,21 @@ def shown(node):
 @functools.cache
 def named(name, base):
     """A subclass of a node's class that is called `name` and has the same slots."""
-    return type(name, (base,), {"__slots__": (), "__module__": "minitorch.autograd.graph", "__getattr__": saved_value,
-                                "__dir__": with_saved_values})
+    return type(name, (base,), {"__slots__": (), "__module__": "minitorch.autograd.graph",
+                                "__getattr__": saved_value, "__dir__": with_saved_values})
 
 
 def with_saved_values(node):
-    """The attributes of a node, with the names of what it keeps: PyTorch's, where they are others."""
+    """The attributes of a node, with the names of what it keeps: PyTorch's, where they are
+    others."""
     theirs = {ours: name for name, ours in NAMES.items()}
     fields = () if isinstance(node, FunctionNode) else getattr(node.op, "saved_fields", ())
     return [*object.__dir__(node), *[f"_saved_{theirs.get(field, field)}" for field in fields]]
 
 
 def saved_value(node, name):
-    """``node._saved_self``: a value that the node keeps for its derivative formula, under PyTorch's name for it."""
+    """``node._saved_self``: a value that the node keeps for its derivative formula, under PyTorch's
+    name for it."""
     if isinstance(node, FunctionNode):                     # PyTorch's node is the context itself
         return attribute_of(node, name)
     fields = getattr(node.op, "saved_fields", ())
@@ -94,7 +99,8 @@ class AccumulateGrad(Node):
         return added(self.variable, "post", hook)
 
     def register_prehook(self, hook):
-        """Run ``hook(grad_outputs)`` before a gradient is added; what it returns replaces the gradient."""
+        """Run ``hook(grad_outputs)`` before a gradient is added; what it returns replaces the
+        gradient."""
         return added(self.variable, "node_pre", hook)
 
     @property
@@ -103,7 +109,8 @@ class AccumulateGrad(Node):
         return hooks_of(self.variable).metadata
 
 
-_accumulators: weakref.WeakValueDictionary = weakref.WeakValueDictionary()       # id of a leaf -> its AccumulateGrad
+# id of a leaf -> its AccumulateGrad
+_accumulators: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 
 def accumulate_grad(leaf):
@@ -114,7 +121,7 @@ def accumulate_grad(leaf):
     return found
 
 
-# ---- PyTorch's view of the graph ---------------------------------------------------------------------------
+# ---- PyTorch's view of the graph ----------------------------------------------------------------
 @extends(Tensor)
 @property
 def grad_fn(self):
@@ -125,13 +132,16 @@ def grad_fn(self):
 @extends(Node)
 @property
 def next_functions(self):
-    """PyTorch's view of the edges: ((node or AccumulateGrad or None, which of its outputs), ...)."""
+    """PyTorch's view of the edges: ((node or AccumulateGrad or None, which of its outputs),
+    ...)."""
     node = self.parents[0] if isinstance(self, OutputNode) else self
     return tuple([(None, 0) if p is None else edge(p) for p in node.parents])
 
 
 def edge(place):
-    """What `next_functions` shows of a node or a leaf: the node, and which of its outputs is meant."""
+    """What `next_functions` shows of a node or a leaf: the node, and which of its outputs is
+    meant."""
     if isinstance(place, Tensor):
         return accumulate_grad(place), 0
-    return (shown(place.parents[0]), place.op) if isinstance(place, OutputNode) else (shown(place), 0)
+    return ((shown(place.parents[0]), place.op) if isinstance(place, OutputNode)
+            else (shown(place), 0))

@@ -1,4 +1,5 @@
-"""Backward passes whose gradients are tied to inputs by zero derivatives: see `core/recording.py`."""
+"""Backward passes whose gradients are tied to inputs by zero derivatives: see
+`core/recording.py`."""
 
 from ..core import engine
 from ..core.recording import passed
@@ -6,7 +7,8 @@ from ..core.tensor import wrap
 
 
 def run_noting(roots, seeds, create_graph, retain_graph, capture=None):
-    """A backward pass as `engine.run`; what has no gradient then, but lies below `Tied` nodes, is given zeros."""
+    """A backward pass as `engine.run`; what has no gradient then, but lies below `Tied` nodes, is
+    given zeros."""
     start = len(passed.nodes)
     try:
         engine.run(roots, seeds, create_graph, retain_graph, capture)
@@ -24,7 +26,8 @@ def run_noting(roots, seeds, create_graph, retain_graph, capture=None):
 def zeros(place, seed):
     """The gradient zero of a node or a leaf tensor; a node's in the dtype of `seed`."""
     backend = place.backend.backend
-    return wrap(backend.xp.zeros(place.shape, place.array.dtype if not place.parents else seed.array.dtype), backend)
+    return wrap(backend.xp.zeros(place.shape, place.array.dtype if not place.parents
+                                 else seed.array.dtype), backend)
 
 
 def below(nodes):
@@ -33,7 +36,8 @@ def below(nodes):
 
 
 def behind(places):
-    """The nodes and leaf tensors that those at `places` were computed from, themselves included: the keys of a dict."""
+    """The nodes and leaf tensors that those at `places` were computed from, themselves included:
+    the keys of a dict."""
     found = dict.fromkeys(places)
     todo = list(found)
     for place in todo:                                     # grows while it is read

@@ -1,7 +1,8 @@
-"""Random numbers in a batch: an error, the same for all elements, or different ones, as each `vmap` around says.
+"""Random numbers in a batch: an error, the same for all elements, or different ones, as each `vmap`
+around says.
 
-Random functions ask the innermost `BatchedBackend` while a `vmap` runs: these are methods of it. The backend fills
-their arrays, of all elements.
+Random functions ask the innermost `BatchedBackend` while a `vmap` runs: these are methods of it.
+The backend fills their arrays, of all elements.
 """
 
 from ...core.errors import worded
@@ -14,7 +15,8 @@ from .crossing import chain, entered, join
 
 
 def levels(device):
-    """The batched backends on a device that the thread is in, from the outermost; RuntimeError if one allows no draws.
+    """The batched backends on a device that the thread is in, from the outermost; RuntimeError if
+    one allows no draws.
     """
     found = [F for F in grad_mode.batches if F.device == device]
     if any([F.randomness == "error" for F in found]):
@@ -24,7 +26,8 @@ def levels(device):
 
 @extends(BatchedBackend)
 def room(self, tensor):
-    """A tensor like `tensor`, which was just made, with room for the different numbers of all elements of the batch."""
+    """A tensor like `tensor`, which was just made, with room for the different numbers of all
+    elements of the batch."""
     found = levels(tensor.device)
     if tensor.backend.depth or not any([F.randomness == "different" for F in found]):
         return tensor
@@ -43,12 +46,14 @@ def placed(array, found, backend):
 @extends(BatchedBackend)
 def roomy(self, tensor):
     """`tensor`, in whose shape random numbers are drawn: in the batch, if they differ."""
-    return entered(tensor) if any([F.randomness == "different" for F in levels(tensor.device)]) else tensor
+    return (entered(tensor) if any([F.randomness == "different" for F in levels(tensor.device)])
+            else tensor)
 
 
 @extends(BatchedBackend)
 def drawable(self, backend):
-    """See to it that an array outside of all batches can be filled: RuntimeError if the numbers should differ."""
+    """See to it that an array outside of all batches can be filled: RuntimeError if the numbers
+    should differ."""
     if any([F.randomness == "different" for F in levels(backend.device)]):
         raise worded(RuntimeError(UNBATCHED))
 
@@ -63,7 +68,8 @@ def writable(self, tensor):
 
 @extends(BatchedBackend)
 def of_values(self, draw, *tensors, rows=False):
-    """The tensor that ``draw(*arrays)`` makes of the values of tensors on the host, for each element of the batch.
+    """The tensor that ``draw(*arrays)`` makes of the values of tensors on the host, for each
+    element of the batch.
 
     With `rows` the arrays are matrices, and what is drawn for a row of them is a row.
     """
@@ -81,7 +87,8 @@ def of_values(self, draw, *tensors, rows=False):
 
 
 def spread_out(array, found):
-    """The array below all batches, with all elements of those whose numbers differ; RuntimeError if others do."""
+    """The array below all batches, with all elements of those whose numbers differ; RuntimeError if
+    others do."""
     x, F = array, found[-1]
     while x.__class__ is Batched:
         F = x.backend
