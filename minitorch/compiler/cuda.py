@@ -1,13 +1,15 @@
 """CUDA of row kernels: the loops that `c.py` prints as C, spread over threads.
 
-    no reduction, no sum         a thread for each element, over the whole domain
-    otherwise                    a team for each row, a warp or a block, whose threads have every T-th column each;
-                                 a reduction of a row is a shuffle; teams go over rows with a fixed step
-    sums over rows               each team adds up its own rows in double; a second kernel adds the teams in their order
+    no reduction, no sum   a thread for each element, over the whole domain
+    otherwise              a team for each row, a warp or a block, whose threads have every T-th
+                           column each; a reduction of a row is a shuffle; teams go over rows with a
+                           fixed step
+    sums over rows         each team adds up its own rows in double; a second kernel adds the teams
+                           in their order
 
-So results do not depend on the order in which blocks run, nor on the number of multiprocessors. Scalar functions are
-the functors of the device's own elementwise kernels. What a later pass over a row needs again is computed again if that
-is cheap, else kept by the thread that made it.
+So results do not depend on the order in which blocks run, nor on the number of multiprocessors.
+Scalar functions are the functors of the device's own elementwise kernels. What a later pass over a
+row needs again is computed again if that is cheap, else kept by the thread that made it.
 """
 
 from __future__ import annotations
@@ -24,8 +26,10 @@ from ..backends.cuda.runtime.kernel import TYPES as WORDS
 from ..backends.cuda.runtime.kernel import Kernel as Launcher
 from ..backends.cuda.runtime.kernel import c_name
 from ..core.arrays import is_half
-from . import c, c_words
+from . import c_words
 from .loops import REDUCTIONS, SPECIAL, Effect, level_of
+from .printer import Dialect, Pass, Printer, indented, place
+from .schedule import COLLECT
 
 __all__ = ["Fused", "Printed", "printed", "supported"]
 
@@ -37,18 +41,24 @@ PARTIAL = 1 << 22          # numbers that all teams together may hold of such a 
 LONG = 64                  # columns of one thread from which on its part of a sum is kept in double
 WHOLE = 1 << 14            # columns from which on the sum of a row is shared by several blocks
 SHORT = {name: word for word, (_, name) in WORDS.items()}
-COMBINED = {"sum": ("Add", "{0} + {1}", "0"), "rowsum": ("Add", "{0} + {1}", "0"), "prod": ("Times", "{0} * {1}", "1"),
-            "max": ("Max", "op::greater_of<{2}>({0}, {1})", "op::lowest<{2}>()"),       # functor, statement, beginning
-            "min": ("Least", "op::lesser_of<{2}>({0}, {1})", "op::highest<{2}>()")}
-INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "equal": "==", "not_equal": "!=",
-         "greater": ">", "less": "<", "greater_equal": ">=", "less_equal": "<="}
-FUNCTORS_OF = {"min": """struct Least {        // NaN counts as the least
-  template <class A> __device__ __forceinline__ A operator()(A a, A b) const { return a < b || a != a ? a : b; }
-};
-""", "prod": """struct Times {
-  template <class A> __device__ __forceinline__ A operator()(A a, A b) const { return a * b; }
-};
-"""}
+COMBINED = {               # functor, statement, beginning
+    "sum": ("Add", "{0} + {1}", "0"),
+    "rowsum": ("Add", "{0} + {1}", "0"),
+    "prod": ("Times", "{0} * {1}", "1"),
+    "max": ("Max", "op::greater_of<{2}>({0}, {1})", "op::lowest<{2}>()"),
+    "min": ("Least", "op::lesser_of<{2}>({0}, {1})", "op::highest<{2}>()"),
+}
+INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "equal": "==",
+         "not_equal": "!=", "greater": ">", "less": "<", "greater_equal": ">=", "less_equal": "<="}
+FUNCTOR = """struct {name} {{{remark}
+  template <class A> __device__ __forceinline__ A operator()(A a, A b) const {{ return {found}; }}
+}};
+"""
+FUNCTORS_OF = {
+    "min": FUNCTOR.format(name="Least", remark="        // NaN counts as the least",
+                          found="a < b || a != a ? a : b"),
+    "prod": FUNCTOR.format(name="Times", remark="", found="a * b"),
+}
 
 
 def functor(op, dtype):
@@ -80,121 +90,16 @@ def number(value, dtype):
     kind = c_name(dtype)
     if math.isnan(value):
         return f"static_cast<{kind}>(__int_as_float(0x7fffffff))"
-    return f"({'-' if value < 0 else ''}op::highest<{kind}>())" if math.isinf(value) else c_words.number(value, dtype)
+    if math.isinf(value):
+        return f"({'-' if value < 0 else ''}op::highest<{kind}>())"
+    return c_words.number(value, dtype)
 
 
-# ------------------------------------------------------------------ kernels in the form that suits a device
-def on_columns(kernel):
-    """Where rows have one column, let their last dimension be the columns: threads lie along them."""
-    while kernel.dims[-1] == 1 and len(kernel.dims) > 1 and not any(
-            n.op in SPECIAL for n in kernel.nodes):
-        kernel.dims, moved = kernel.dims[:-1], {}
-        for n in kernel.nodes:
-            if n.ref is not None:
-                n.ref = moved.setdefault(n.ref, n.ref.moved(n.ref.strides[:-1]))
-                n.level = kernel.level(n.ref)
-            elif n.args:
-                n.level = level_of(n.args)
-        kernel.effects = [Effect("sum" if e.kind == "rowsum" else e.kind, moved.setdefault(e.ref, e.ref.moved(
-            e.ref.strides[:-1])), e.x, e.row) for e in kernel.effects]
+class Cuda(Dialect):
+    """The spellings of CUDA C++."""
 
-
-def share_sums(kernel):
-    """Few long rows: a reduction that is only stored becomes one that several blocks share."""
-    if math.prod(kernel.dims[:-1]) > TEAMS or kernel.dims[-1] < WHOLE:
-        return
-    read = {a for n in kernel.nodes for a in n.args}
-    for n in [n for n in kernel.nodes if n.op in REDUCTIONS and n not in read]:
-        kernel.effects = [Effect(n.op, e.ref, n.args[0]) if e.x is n and e.kind == "store" and distinct(e.ref, kernel)
-                          else e for e in kernel.effects]
-
-
-def distinct(ref, kernel):
-    """Whether a ref has a place of its own for each row."""
-    return all(s for n, s in zip(kernel.dims[:-1], ref.strides) if n > 1)
-
-
-class Printed(NamedTuple):
-    """A kernel as text: the arrays that are passed, and how; its launches; its numbers of scratch memory."""
-
-    text: str
-    anchors: list
-    signature: str
-    launches: list                                         # (entry, grid, block)
-    partials: int
-
-
-def printed(kernel, name="fused"):
-    """The CUDA of a row kernel, under a name."""
-    kernel.prune()
-    kernel.collapse()
-    on_columns(kernel)
-    share_sums(kernel)
-    return Printer(kernel, name).printed()
-
-
-class Printer(c.Printer):
-    """Writes one kernel, and the one that adds up what its teams have summed."""
-
-    def __init__(self, kernel, name):
-        super().__init__(kernel, name)
-        self.rows_count, self.columns = math.prod(self.dims[:-1]), self.dims[-1]
-        self.reduces = any(n.op in REDUCTIONS for n in self.k.nodes)
-        self.summing = [e for e in self.k.effects if e.kind in c.COLLECT]
-        read = {n.ref.root for n in self.k.nodes if n.op == "load" and n.level == "r"}
-        self.awaited = {e.ref.root for e, *_ in self.effects if e.kind == "store"} & read
-        self.flat = not (self.reduces or self.summing or (self.awaited and self.columns > 1))
-        self.anchors = list(dict.fromkeys(r.anchor for r in self.params))
-        self.sums, self.sums_of, self.locations, self.partials = {}, {}, {}, 0
-        self.before, self.after = [], []
-        self.shared: dict = {}                             # C type -> its array for reductions over a block
-        self.index = "int" if self.reach() < 1 << 30 else "i64"
-        self.point()
-        self.spread()
-
-    def reach(self):
-        ends = [abs(x) for r in self.params for x in r.extent(self.dims)]
-        return max([math.prod(self.dims), *ends])
-
-    def spread(self):
-        """How many threads a team has, how many teams and columns there are for each block and thread."""
-        columns = self.columns
-        if self.reduces or self.awaited:
-            self.threads = WARP if columns <= 512 else min(1024, max(64, 1 << (-(-columns // 8) - 1).bit_length()))
-            self.items, self.tiles = -(-columns // self.threads), 1
-        else:
-            self.threads = WARP if columns <= 256 else 256
-            self.items = min(-(-columns // self.threads), 8 if columns <= 256 else max(4, -(-columns // (1 << 23))))
-            self.tiles = -(-columns // (self.threads * self.items))
-        self.teams = 256 // WARP if self.threads == WARP else 1
-        groups = self.rows_count
-        if self.summing:
-            cells = max(self.cells(e) * self.shares(e) for e in self.summing)
-            groups = min(groups, max(1, TEAMS // self.tiles), max(1, PARTIAL // cells))
-        self.grid = min(-(-groups // self.teams), MOST_BLOCKS)
-        self.groups = self.grid * self.teams
-
-    def cells(self, e):
-        """How many numbers a sum leaves."""
-        return math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
-
-    def shares(self, e):
-        """How many blocks share the columns of what a sum adds up."""
-        return self.tiles if self.by_row(e) else 1
-
-    def number_of_parts(self):
-        return 1                                           # threads share rows in another way
-
-    def kept(self, n):
-        return f"{self.carried[n]}[k]"
-
-    def own_cost(self, n):
-        known = c_words.SCALAR.get(n.op, {}) if n.op != "cast" else {"": (0, 1)}
-        return max([cost for _, cost in known.values()], default=12)       # others are functors of whole ops
-
-    def by_row(self, e):
-        """Whether a row leaves one number of it."""
-        return e.ref.strides[-1] == 0 or self.columns == 1
+    keeper, kept_by = "kept", "k"
+    number = staticmethod(number)
 
     def ctype(self, n):
         return "float" if is_half(n.dtype) else c_name(n.dtype)
@@ -208,296 +113,491 @@ class Printer(c.Printer):
     def converted(self, x, n):
         return f"static_cast<{self.ctype(n)}>({x})"
 
-    def first(self, e):
-        return COMBINED[e.kind][2].format("", "", self.total_type(e))
-
-    def collected(self, e, cell, x):
-        return f"{cell} = {COMBINED[e.kind][1].format(cell, x, self.total_type(e))};"
-
-    number = staticmethod(number)
-
     def scalar(self, n, x):
         if n.op == "select":
             return f"{x[0]} ? {x[1]} : {x[2]}"
-        a, kind = n.args[0].dtype, self.ctype(n.args[0])
-        if n.op in INFIX and a.kind != "b":
+        dtype, kind = n.args[0].dtype, self.ctype(n.args[0])
+        if n.op in INFIX and dtype.kind != "b":
             return f"{x[0]} {INFIX[n.op]} {x[1]}"
-        numbers = [number(v, a) for v in n.value] if n.value else [f"{kind}(0)"] * 2
-        return f"op::{functor(n.op, a)}()({', '.join(x + numbers)})"
+        numbers = [number(v, dtype) for v in n.value] if n.value else [f"{kind}(0)"] * 2
+        return f"op::{functor(n.op, dtype)}()({', '.join(x + numbers)})"
 
-    # -- the text ------------------------------------------------------------------------------------------
-    def printed(self):
-        body = self.elements() if self.flat else self.teams_over_rows()
-        used = {*[n.op for n in self.k.nodes], *[e.kind for e in self.k.effects]}
-        lines = [f'#include "functors.cuh"    // {", ".join(self.k.names)}', "",
-                 *[text for op, text in FUNCTORS_OF.items() if op in used], *self.head(""), *body, "}"]
-        if self.flat:
-            blocks = min(-(-math.prod(self.dims) // FLAT), MOST_BLOCKS)
-            launches = [(self.name, (blocks,), (FLAT,))]
+    def cost(self, n):
+        if n.op == "cast":
+            return 1
+        costs = [cost for _, cost in c_words.SCALAR.get(n.op, {}).values()]
+        return max(costs, default=12)                      # others are functors of whole ops
+
+    def start(self, kind, dtype, ctype):
+        return COMBINED[kind][2].format("", "", ctype)
+
+    def collected(self, e, cell, x):
+        return self.combined(e.kind, cell, x, self.total_type(e))
+
+    def combined(self, kind, cell, x, ctype):
+        """The statement by which a cell takes up a value."""
+        return f"{cell} = {COMBINED[kind][1].format(cell, x, ctype)};"
+
+
+# ---------------------------------------------------------- kernels in the form that suits a device
+def on_columns(kernel):
+    """Where rows have one column, let their last dimension be the columns.
+
+    Threads lie along columns.
+    """
+    if any(n.op in SPECIAL for n in kernel.nodes):
+        return
+    while kernel.dims[-1] == 1 and len(kernel.dims) > 1:
+        kernel.dims, moved = kernel.dims[:-1], {}
+        for ref in (*kernel.reads(), *kernel.writes()):
+            moved.setdefault(ref, ref.moved(ref.strides[:-1]))
+        for n in kernel.nodes:
+            if n.ref is not None:
+                n.ref = moved[n.ref]
+                n.level = kernel.level(n.ref)
+            elif n.args:
+                n.level = level_of(n.args)
+        kernel.effects = [Effect("sum" if e.kind == "rowsum" else e.kind, moved[e.ref], e.x, e.row)
+                          for e in kernel.effects]
+
+
+def share_sums(kernel):
+    """Few long rows: a reduction that is only stored becomes one that several blocks share."""
+    if math.prod(kernel.dims[:-1]) > TEAMS or kernel.dims[-1] < WHOLE:
+        return
+    read = {a for n in kernel.nodes for a in n.args}
+    for k, e in enumerate(kernel.effects):
+        if (e.kind == "store" and e.x.op in REDUCTIONS and e.x not in read
+                and is_distinct(e.ref, kernel)):
+            kernel.effects[k] = Effect(e.x.op, e.ref, e.x.args[0])
+
+
+def is_distinct(ref, kernel):
+    """True if a ref has a place of its own for each row."""
+    return all(s for n, s in zip(kernel.dims[:-1], ref.strides) if n > 1)
+
+
+class Printed(NamedTuple):
+    """A kernel as text, and how it is launched."""
+
+    text: str
+    anchors: list              # the arrays that are passed
+    signature: str             # and how
+    launches: list             # (entry, grid, block)
+    partials: int              # numbers of scratch memory
+
+
+def printed(kernel, name="fused"):
+    """The CUDA of a row kernel, under a name."""
+    kernel.prune()
+    kernel.collapse()
+    on_columns(kernel)
+    share_sums(kernel)
+    return Grid(kernel, name).printed()
+
+
+# ------------------------------------------------------------------ a loop over columns
+class TeamPass(Pass):
+    """A pass of a team: each thread takes every T-th column."""
+
+    def reduce(self, n):
+        grid = self.printer
+        x, kind = self.need(n.args[0]), self.dialect.ctype(n)
+        name = grid.fresh("s" if n.op == "sum" else "m")
+        floats = n.dtype.kind == "f"                       # bfloat16 is float32 within kernels
+        long = n.op in ("sum", "prod") and floats and grid.team.items > LONG
+        part = "double" if long else kind
+        self.front.append(f"{part} {name} = {self.dialect.start(n.op, n.dtype, part)};")
+        self.inner.append(self.dialect.combined(n.op, name, x, part))
+        self.reduced[n] = f"static_cast<{kind}>({grid.reduced_by_team(name, part, n.op)})"
+
+    def effect(self, e):
+        x = self.need(e.x)
+        if e.kind == "store":
+            self.inner.append(self.printer.put(e.ref, x))
         else:
-            launches = [(self.name, (self.grid, self.tiles), (self.threads, self.teams))]
+            self.sum(e, self.printer.sums[e], x)
+
+    def sum(self, e, total, x):
+        """Add a value to a sum: of a thread, of a column of a thread, or of the row."""
+        if total.where == "memory" and self.printer.by_row(e):
+            part = self.printer.fresh("s")
+            self.front.append(f"{total.kind} {part} = {total.start};")
+            self.inner.append(self.dialect.collected(e, part, x))
+            self.behind += [f"{part} = {self.printer.reduced_by_team(part, total.kind, e.kind)};",
+                            f"if (threadIdx.x == 0) {self.printer.summed(e, part)}"]
+        else:
+            self.inner.append(self.printer.summed(e, x))
+
+    def loop(self):
+        grid = self.printer
+        waits = any(e.kind == "store" and e.ref.root in grid.awaited for e in self.effects)
+        return [*[grid.barrier()] * waits, *grid.for_items(self.inner)]
+
+
+# ------------------------------------------------------------------ a grid of threads
+class Team(NamedTuple):
+    """How the threads of a block share rows: those of a team, and how much each of them does."""
+
+    threads: int               # of a team
+    teams: int                 # of a block
+    items: int                 # columns of a thread
+    tiles: int                 # blocks that share a row
+
+    @classmethod
+    def of_whole_rows(cls, columns):
+        """One block, or a part of it, has a whole row."""
+        if columns <= 512:
+            threads = WARP
+        else:
+            threads = min(1024, max(64, 1 << (-(-columns // 8) - 1).bit_length()))
+        return cls(threads, 8 if threads == WARP else 1, -(-columns // threads), 1)
+
+    @classmethod
+    def of_columns(cls, columns):
+        """Columns are independent: several blocks may share a row."""
+        if columns <= 256:
+            return cls(WARP, 8, min(-(-columns // WARP), 8), 1)
+        threads = 256
+        items = min(-(-columns // threads), max(4, -(-columns // (1 << 23))))
+        return cls(threads, 1, items, -(-columns // (threads * items)))
+
+
+class Sum(NamedTuple):
+    """Where the teams keep a sum over rows: in registers if its place is the same for all."""
+
+    name: str
+    where: str                 # "thread" (one number), "columns" (one for each column) or "memory"
+    kind: str                  # its type
+    start: str                 # its value before the first element
+    cells: int                 # numbers that it leaves
+    copies: int                # how many times all of them are in scratch memory
+    memory: str                # where they begin there
+    mine: str                  # which of the copies is this block's
+
+
+class Grid(Printer):
+    """One kernel, and the one that adds up what its teams have summed."""
+
+    dialect, pass_type = Cuda(), TeamPass
+
+    def __init__(self, kernel, name):
+        super().__init__(kernel, name)
+        self.rows_count, self.columns = math.prod(self.dims[:-1]), self.dims[-1]
+        self.summing = [e for e in kernel.effects if e.kind in COLLECT]
+        self.awaited = self.overwritten_row_values()
+        reduces = bool(self.schedule.reductions())
+        self.flat = not (reduces or self.summing or (self.awaited and self.columns > 1))
+        self.anchors = list(dict.fromkeys(r.anchor for r in self.params))
+        self.written = {e.ref.anchor for e in kernel.effects}
+        self.index = "int" if self.reach() < 1 << 30 else "i64"
+        self.pointers = self.point()
+        self.shared: dict = {}  # C type -> its array for reductions over a block
+        form = Team.of_whole_rows if reduces or self.awaited else Team.of_columns
+        self.team = form(self.columns)
+        self.blocks = self.number_of_blocks()
+        # teams of the grid, each of which goes over rows
+        self.groups = self.blocks * self.team.teams
+        self.sums, self.partials = {}, 0  # effect -> Sum; numbers of scratch memory
+        for e in self.summing:
+            self.sums[e] = self.sum(e)
+
+    def overwritten_row_values(self):
+        """The memory from which all threads of a row read before one of them writes to it."""
+        read = {n.ref.root for n in self.kernel.nodes if n.op == "load" and n.level == "r"}
+        return {e.ref.root for e in self.kernel.effects if e.kind == "store"} & read
+
+    def reach(self):
+        """The largest number of an element, or of a thread."""
+        ends = [abs(x) for r in self.params for x in r.extent(self.dims)]
+        return max([math.prod(self.dims), *ends])
+
+    def number_of_blocks(self):
+        """How many blocks go over rows: few, where each team has sums of its own."""
+        groups = self.rows_count
+        if self.summing:
+            cells = max(self.cells(e) * self.shares(e) for e in self.summing)
+            groups = min(groups, max(1, TEAMS // self.team.tiles), max(1, PARTIAL // cells))
+        return min(-(-groups // self.team.teams), MOST_BLOCKS)
+
+    def cells(self, e):
+        """How many numbers a sum leaves."""
+        return math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
+
+    def shares(self, e):
+        """How many blocks share the columns of what a sum adds up."""
+        return self.team.tiles if self.by_row(e) else 1
+
+    def by_row(self, e):
+        return super().by_row(e) or self.columns == 1
+
+    # -- the text ----------------------------------------------------------------------------------
+    def printed(self):
+        """The kernel as text, and how to launch it."""
+        body = self.elements() if self.flat else self.teams_over_rows()
+        used = {*[n.op for n in self.kernel.nodes], *[e.kind for e in self.kernel.effects]}
+        lines = [f'#include "functors.cuh"    // {", ".join(self.kernel.names)}', "",
+                 *[text for op, text in FUNCTORS_OF.items() if op in used],
+                 *self.head(""), *body, "}"]
+        team = self.team
+        launches = [(self.name, (self.blocks_of_elements(),), (FLAT,)) if self.flat else
+                    (self.name, (self.blocks, team.tiles), (team.threads, team.teams))]
         if self.summing:
             lines += ["", *self.finish()]
-            grid = max(self.blocks_of(e) for e in self.summing), len(self.summing)
+            grid = max(map(blocks_to_finish, self.sums.values())), len(self.summing)
             launches.append((self.name + "_finish", grid, (WARP, 8)))
         signature = self.signature(lambda dtype: SHORT[dtype.name])
-        return Printed("\n".join([*lines, ""]), self.anchors, signature, launches, self.partials)
+        text = "\n".join([*lines, ""])
+        return Printed(text, self.anchors, signature, launches, self.partials)
 
     def signature(self, word):
         """The parameters, with a function's words for dtypes."""
-        written = {e.ref.anchor for e in self.k.effects}
-        parts = [f"{'' if a in written else 'const '}{word(a.dtype)}* x{k}" for k, a in enumerate(self.anchors)]
-        return ", ".join([*parts, *[f"{word(np.dtype(np.float64))}* partials"] * bool(self.summing)])
+        parts = [f"{'' if a in self.written else 'const '}{word(a.dtype)}* x{k}"
+                 for k, a in enumerate(self.anchors)]
+        if self.summing:
+            parts.append(f"{word(np.dtype(np.float64))}* partials")
+        return ", ".join(parts)
 
     def head(self, suffix):
-        bound = FLAT if self.flat else self.threads * self.teams
-        lines = [f'extern "C" __global__ void __launch_bounds__({bound if not suffix else WARP * 8})',
-                 f"{self.name}{suffix}({self.signature(c_name)}) {{"]
-        return lines + [line for r, line in self.moved if (r in self.targets) is bool(suffix)]
+        """The beginning of a kernel: its bounds, its parameters, and pointers into these."""
+        targets = {place(e.ref) for e in self.summing}     # which the finishing kernel alone writes
+        if suffix:
+            bound = WARP * 8
+        else:
+            bound = FLAT if self.flat else self.team.threads * self.team.teams
+        return [f'extern "C" __global__ void __launch_bounds__({bound})',
+                f"{self.name}{suffix}({self.signature(c_name)}) {{",
+                *[line for at, line in self.pointers if (at in targets) is bool(suffix)]]
 
     def point(self):
-        """Name the memory of each ref: a parameter, or a pointer into one."""
-        self.targets = {self.place(e.ref) for e in self.summing}
-        self.moved = []
+        """Name the memory of each ref; (place, line) of those that point into a parameter."""
+        pointers = []
         for r in self.params:
             kind, name = c_name(r.dtype), f"x{self.anchors.index(r.anchor)}"
-            constant = "" if r.anchor in {e.ref.anchor for e in self.k.effects} else "const "
-            self.names[self.place(r)], source = name, name
+            constant = "" if r.anchor in self.written else "const "
+            source = name
             if r.anchor.dtype != r.dtype:
                 source = f"reinterpret_cast<{constant}{kind}*>({source})"
             if r.offset:
                 source += f" + {r.offset}"
             if source != name:
-                self.names[self.place(r)] = name = f"a{len(self.moved)}"
-                self.moved.append((self.place(r), f"  {constant}{kind}* const {name} = {source};"))
+                name = f"a{len(pointers)}"
+                pointers.append((place(r), f"  {constant}{kind}* const {name} = {source};"))
+            self.memory[place(r)] = name
+        return pointers
 
-    def coordinates(self, row, indent):
+    def coordinates(self, row):
         """The coordinates of a row."""
         lines, rest = [], self.rows_count
         for d, n in enumerate(self.dims[:-1]):
             rest //= n
             text = f"{row} / {rest}" if rest > 1 else row
-            whole = math.prod(self.dims[:d]) == 1
-            lines.append(f"{indent}const {self.index} i{d} = " + (
-                "0" if n == 1 else text if whole else f"({text}) % {n}") + ";")
+            if n == 1:
+                text = "0"
+            elif math.prod(self.dims[:d]) > 1:
+                text = f"({text}) % {n}"
+            lines.append(f"const {self.index} i{d} = {text};")
         return lines
+
+    # -- a thread for each element -----------------------------------------------------------------
+    def blocks_of_elements(self):
+        return min(-(-math.prod(self.dims) // FLAT), MOST_BLOCKS)
 
     def elements(self):
         """A thread for each element."""
-        size, step = math.prod(self.dims), min(-(-math.prod(self.dims) // FLAT), MOST_BLOCKS) * FLAT
-        body: list = []
-        self.at, self.inner, self.local, self.rows_done, self.effects_done = 0, body, {}, set(), set()
-        self.rows(0, body, "")
-        for e, wide, _ in self.effects:                    # all is read before anything is overwritten
-            if wide:
-                self.need(e.x)
-        for e, wide, _ in self.effects:
-            if wide:
-                body.append(self.put(e.ref, self.need(e.x)))
-        rows = f"at / {self.columns}" if self.columns > 1 else "at"
-        loop = f"for ({self.index} at = blockIdx.x * {FLAT}{'LL' if self.index == 'i64' else ''} + threadIdx.x; "
-        lines = [f"  {loop}at < {size}; at += {step}) {{"]
+        row = self.between_passes(0)
+        all_columns = TeamPass(self, 0)
+        all_columns.read()
+        for e in all_columns.effects:
+            all_columns.effect(e)
+        size, step = math.prod(self.dims), self.blocks_of_elements() * FLAT
+        first = f"blockIdx.x * {FLAT}{'LL' if self.index == 'i64' else ''} + threadIdx.x"
         if self.rows_count > 1:
-            lines.append(f"    const {self.index} row = {rows};")
-        lines += [f"    const {self.index} j = {f'at % {self.columns}' if self.rows_count > 1 else 'at'};"]
-        lines += self.coordinates("row" if self.rows_count > 1 else "0", "    ")
-        return [*lines, *["    " + x for x in body], "  }"]
+            row_number = f"at / {self.columns}" if self.columns > 1 else "at"
+            where = [f"const {self.index} row = {row_number};",
+                     f"const {self.index} j = at % {self.columns};", *self.coordinates("row")]
+        else:
+            where = [f"const {self.index} j = at;", *self.coordinates("0")]
+        return [f"  for ({self.index} at = {first}; at < {size}; at += {step}) {{",
+                *indented([*where, *row, *all_columns.inner], "    "), "  }"]
 
+    # -- a team for each row -----------------------------------------------------------------------
     def teams_over_rows(self):
         """A team for each row."""
-        for number_of, e in enumerate(self.summing):
-            self.begin_sum(number_of, e)
-        body, indent = [], "    "
-        self.rows_done, self.effects_done = set(), set()
-        for at in range(self.passes):
-            self.rows(at, body, indent)
-            self.one_pass(at, body, indent)
-        self.rows(self.passes + 1, body, indent)
-        first = f"{self.index} first = " + (f"blockIdx.y * {self.threads * self.items} + " if self.tiles > 1 else "")
-        lines = [f"  __shared__ {kind} {name}[{WARP}];" for kind, name in self.shared.items()]
-        lines += [f"  const {first}threadIdx.x;",
-                  f"  const int group = blockIdx.x{f' * {self.teams} + threadIdx.y' if self.teams > 1 else ''};"]
-        for n, name in self.carried.items():
-            if name:
-                body.insert(0, f"{indent}{self.ctype(n)} {name}[{self.items}];")
-        lines += [*self.before, f"  for ({self.index} row = group; row < {self.rows_count}; row += {self.groups}) {{",
-                  *self.coordinates("row", indent), *body, "  }", *self.after]
-        return lines
+        before = [line for e in self.summing for line in self.before_rows(e)]
+        after = [line for e in self.summing for line in self.after_rows(e)]
+        row = self.row()
+        kept = [f"{self.dialect.ctype(n)} {self.kept[n]}[{self.team.items}];"
+                for n in self.schedule.carried if n in self.kept]
+        team = self.team
+        tile = f"blockIdx.y * {team.threads * team.items} + " if team.tiles > 1 else ""
+        group = f"blockIdx.x * {team.teams} + threadIdx.y" if team.teams > 1 else "blockIdx.x"
+        rows = f"{self.index} row = group; row < {self.rows_count}; row += {self.groups}"
+        return indented([
+            *[f"__shared__ {kind} {name}[{WARP}];" for kind, name in self.shared.items()],
+            f"const {self.index} first = {tile}threadIdx.x;",
+            f"const int group = {group};",
+            *before,
+            f"for ({rows}) {{",
+            *indented([*self.coordinates("row"), *reversed(kept), *row]),
+            "}",
+            *after])
 
-    def alone(self):
-        """The condition that a thread is the one that speaks for its row."""
-        return "threadIdx.x == 0" + (" && blockIdx.y == 0" if self.tiles > 1 else "")
-
-    def team(self, x, kind, how):
-        """A reduction over a team, in all of its threads."""
-        functor, _, empty = COMBINED[how]
-        if self.threads == WARP:
-            return f"warp_reduce({x}, {functor}())"
-        shared = self.shared.setdefault(kind, f"shared{len(self.shared)}")
-        return f"block_reduce({x}, {functor}(), static_cast<{kind}>({empty.format('', '', kind)}), {shared})"
-
-    # -- sums over rows ------------------------------------------------------------------------------------
-    def begin_sum(self, n, e):
-        """Where the teams keep a sum: in registers where its place does not depend on the row."""
-        kind, cells, parts = self.total_type(e), self.cells(e), self.shares(e)
-        space = self.partials
-        self.partials += cells * parts * self.groups
-        mine = "group" if parts == 1 else f"(group * {parts} + blockIdx.y)"
-        memory = f"partials + {space}" if kind == "double" else f"reinterpret_cast<{kind}*>(partials + {space})"
-        lead = any(s for s, m in zip(e.ref.strides[:-1], self.dims) if m > 1)
-        name = f"sum{n}"
-        if not lead and self.by_row(e):
-            self.before.append(f"  {kind} {name} = {self.first(e)};")
-            self.after += [f"  {name} = {self.team(name, kind, e.kind)};",
-                           f"  if (threadIdx.x == 0) ({memory})[{mine}] = {name};"]
-            self.sums_of[e] = "thread", name
-        elif not lead:
-            clear = self.for_items("  ", [f"{name}[k] = {self.first(e)};"], False)
-            self.before += [f"  {kind} {name}[{self.items}];", *clear]
-            self.after += self.for_items("  ", [f"({memory})[group * {cells} + j] = {name}[k];"])
-            self.sums_of[e] = "columns", name
-        else:
-            self.before += [f"  {kind}* const {name} = {memory} + {mine} * i64({cells});"]
-            self.zeroed(e, name, cells)
-            self.sums_of[e] = "memory", name
-        self.sums[e], self.locations[e] = name, (space, cells, parts * self.groups, memory)
-
-    def zeroed(self, e, name, cells):
-        """A team clears its own part: the cells of its columns, or all of them."""
-        lines = []
-        if self.by_row(e):
-            loop = f"for ({self.index} cell = threadIdx.x; cell < {cells}; cell += {self.threads})"
-            lines = [f"  {loop} {name}[cell] = {self.first(e)};"]
-        else:
-            lines = self.for_items("  ", [f"for ({self.index} cell = j; cell < {cells}; cell += {self.columns}) "
-                                          f"{name}[cell] = {self.first(e)};"])
-        self.before += [*lines, "  " + self.barrier()]
-
-    def blocks_of(self, e):
-        cells, count = self.locations[e][1:3]
-        return -(-cells // (8 if count > 8 else 8 * WARP))
-
-    def finish(self):
-        """The kernel that adds up what the teams have summed, in their order: a warp or a thread for each number."""
-        lines = [*self.head("_finish"), "  const int lane = threadIdx.x;"]
-        for n, e in enumerate(self.summing):
-            space, cells, count, memory = self.locations[e]
-            kind, by_warp = self.total_type(e), count > 8
-            cell = "blockIdx.x * 8 + threadIdx.y" if by_warp else f"(blockIdx.x * 8 + threadIdx.y) * {WARP} + lane"
-            lines += [f"  if (blockIdx.y == {n}) {{", f"    const {self.index} cell = {cell};",
-                      f"    if (cell >= {cells}) return;", f"    {kind} sum = {self.first(e)};",
-                      f"    for (int k = {'lane' if by_warp else '0'}; k < {count}; k += {WARP if by_warp else 1})",
-                      "      " + self.collected(e, "sum", f"({memory})[k * i64({cells}) + cell]")]
-            if by_warp:
-                lines += [f"    sum = warp_reduce(sum, {COMBINED[e.kind][0]}());", "    if (lane) return;"]
-            place, rest = [], cells
-            for size, s in zip(self.dims, e.ref.strides):
-                if s:
-                    rest //= size
-                    place.append(f"cell / {rest} % {size} * {s}")
-            found = f"static_cast<{c_name(e.ref.dtype)}>(sum)"
-            if is_half(e.ref.dtype):
-                found = self.narrowed("static_cast<float>(sum)", e.ref.dtype)
-            lines += [f"    {self.names[self.place(e.ref)]}[{' + '.join(place) or '0'}] = {found};", "  }"]
-        return [*lines, "}"]
-
-    # -- rows ----------------------------------------------------------------------------------------------
     def row_effect(self, e):
         if e.kind != "store":
-            where, name = self.sums_of[e]
-            cell = self.sum_cell(e) if where == "memory" else name
-            return [f"if ({self.alone()}) {self.collected(e, cell, self.spell(e.x))}"]
+            return [f"if ({self.speaks()}) {self.summed(e, self.spell(e.x))}"]
         store = self.put(e.ref, self.spell(e.x))
         if self.flat:
             return [f"if (j == 0) {store}" if self.columns > 1 else store]
-        wait = [self.barrier()] if e.ref.root in self.awaited else []      # all have read what is overwritten now
-        return [*wait, f"if ({self.alone()}) {store}"]
+        # all have read what is overwritten now
+        wait = [self.barrier()] if e.ref.root in self.awaited else []
+        return [*wait, f"if ({self.speaks()}) {store}"]
+
+    def speaks(self):
+        """The condition that a thread is the one that speaks for its row."""
+        return "threadIdx.x == 0" + (" && blockIdx.y == 0" if self.team.tiles > 1 else "")
 
     def barrier(self):
-        return "__syncwarp();" if self.threads == WARP else "__syncthreads();"
+        """Let all threads of a team wait for each other."""
+        return "__syncwarp();" if self.team.threads == WARP else "__syncthreads();"
 
-    def for_items(self, indent, lines, guard=True):
+    def reduced_by_team(self, x, kind, how):
+        """A reduction over a team, in all of its threads."""
+        functor = COMBINED[how][0]
+        if self.team.threads == WARP:
+            return f"warp_reduce({x}, {functor}())"
+        shared = self.shared.setdefault(kind, f"shared{len(self.shared)}")
+        empty = f"static_cast<{kind}>({self.dialect.start(how, None, kind)})"
+        return f"block_reduce({x}, {functor}(), {empty}, {shared})"
+
+    def for_items(self, lines, guard=True):
         """A loop over the columns of one thread."""
-        whole = self.items * self.threads * self.tiles == self.columns
-        if self.items == 1:
+        items, threads, tiles = self.team.items, self.team.threads, self.team.tiles
+        guard = guard and items * threads * tiles != self.columns
+        if items == 1:
             text = "\n".join(lines)
-            head = ["constexpr int k = 0;"] * ("[k]" in text) + [f"const {self.index} j = first;"] * bool(
-                re.search(r"\bj\b", text))
-            return [f"{indent}{'' if whole or not guard else f'if (first < {self.columns}) '}{{",
-                    *[f"{indent}  {line}" for line in head + lines], f"{indent}}}"]
-        text = [f"{indent}#pragma unroll {min(self.items, 8)}",
-                f"{indent}for (int k = 0; k < {self.items}; k++) {{",
-                f"{indent}  const {self.index} j = first + k * {self.threads};"]
-        if guard and not whole:
-            text.append(f"{indent}  if (j >= {self.columns}) break;")
-        return [*text, *[f"{indent}  {line}" for line in lines], f"{indent}}}"]
+            head = ["constexpr int k = 0;"] if "[k]" in text else []
+            if re.search(r"\bj\b", text):
+                head.append(f"const {self.index} j = first;")
+            condition = f"if (first < {self.columns}) " if guard else ""
+            return [f"{condition}{{", *indented(head + lines), "}"]
+        check = [f"if (j >= {self.columns}) break;"] if guard else []
+        return [f"#pragma unroll {min(items, 8)}",
+                f"for (int k = 0; k < {items}; k++) {{",
+                *indented([f"const {self.index} j = first + k * {threads};", *check, *lines]), "}"]
 
-    def one_pass(self, at, body, indent):
-        """One loop over the columns."""
-        wanted = [n for n in self.k.nodes if n.op in REDUCTIONS and self.stage[n] == at + 1]
-        effects = [e for e, wide, stage in self.effects if wide and stage == at]
-        carry = [n for n in self.carried if self.stage[n] == at]
-        if not (wanted or effects or carry):
-            return
-        self.local, self.inner, self.at, after, reduced = {}, [], at, [], []
-        for n in wanted:
-            x, kind, name = self.need(n.args[0]), self.ctype(n), self.fresh("s" if n.op == "sum" else "m")
-            floats = n.dtype.kind == "f"                   # bfloat16 is float32 within kernels
-            long = n.op in ("sum", "prod") and floats and self.items > LONG
-            part = "double" if long else kind
-            _, how, first = COMBINED[n.op]
-            body.append(f"{indent}{part} {name} = {first.format('', '', part)};")
-            self.inner.append(f"{name} = {how.format(name, x, part)};")
-            reduced.append((n, f"static_cast<{kind}>({self.team(name, part, n.op)})"))
-        for x in [*[e.x for e in effects], *carry]:        # all is read before anything is overwritten
-            self.need(x)
-        for e in effects:
-            self.wide_effect_of(e, body, after, indent)
-        for n in carry:
-            x = self.need(n)
-            self.carried[n] = self.fresh("kept")
-            self.inner.append(f"{self.carried[n]}[k] = {x};")
-        if any(e.kind == "store" and e.ref.root in self.awaited for e in effects):
-            body.append(indent + self.barrier())
-        body += self.for_items(indent, self.inner)
-        for n in self.local:
-            del self.ident[n]
-        for n, text in reduced:
-            self.ident[n] = self.fresh("r")
-            body.append(f"{indent}const {self.ctype(n)} {self.ident[n]} = {text};")
-        body += [f"{indent}{line}" for line in after]
-
-    def wide_effect_of(self, e, body, after, indent):
-        """A store or a sum in the loop over the columns."""
-        x = self.need(e.x)
-        if e.kind == "store":
-            self.inner.append(self.put(e.ref, x))
-            return
-        where, name = self.sums_of[e]
-        if where == "thread":
-            self.inner.append(self.collected(e, name, x))
-        elif where == "columns":
-            self.inner.append(self.collected(e, f"{name}[k]", x))
-        elif not self.by_row(e):
-            self.inner.append(self.collected(e, self.sum_cell(e), x))
+    # -- sums over rows ----------------------------------------------------------------------------
+    def sum(self, e):
+        """Where the teams keep a sum; takes scratch memory for it."""
+        kind, cells, parts = self.dialect.total_type(e), self.cells(e), self.shares(e)
+        space = self.partials
+        self.partials += cells * parts * self.groups
+        memory = f"partials + {space}"
+        if kind != "double":
+            memory = f"reinterpret_cast<{kind}*>({memory})"
+        if any(s for s, n in zip(e.ref.strides[:-1], self.dims) if n > 1):
+            where = "memory"
         else:
-            part, kind = self.fresh("s"), self.total_type(e)
-            body.append(f"{indent}{kind} {part} = {self.first(e)};")
-            self.inner.append(self.collected(e, part, x))
-            after += [f"{part} = {self.team(part, kind, e.kind)};",
-                      f"if (threadIdx.x == 0) {self.collected(e, self.sum_cell(e), part)}"]
+            where = "thread" if self.by_row(e) else "columns"
+        mine = "group" if parts == 1 else f"(group * {parts} + blockIdx.y)"
+        return Sum(f"sum{len(self.sums)}", where, kind, self.dialect.start(e.kind, None, kind),
+                   cells, parts * self.groups, memory, mine)
+
+    def summed(self, e, x):
+        """The statement by which a team's sum takes up a value."""
+        total = self.sums[e]
+        cell = {"thread": total.name, "columns": f"{total.name}[k]"}.get(total.where)
+        return self.dialect.collected(e, cell or self.cell_of(e, total.name), x)
+
+    def before_rows(self, e):
+        """Statements in front of the rows: a sum begins."""
+        total = self.sums[e]
+        name, kind, start = total.name, total.kind, total.start
+        if total.where == "thread":
+            return [f"{kind} {name} = {start};"]
+        if total.where == "columns":
+            return [f"{kind} {name}[{self.team.items}];",
+                    *self.for_items([f"{name}[k] = {start};"], False)]
+        pointer = f"{kind}* const {name} = {total.memory} + {total.mine} * i64({total.cells});"
+        return [pointer, *self.cleared(e, total), self.barrier()]
+
+    def cleared(self, e, total):
+        """A team clears its own part: the cells of its columns, or all of them."""
+        first, step = ("threadIdx.x", self.team.threads) if self.by_row(e) else ("j", self.columns)
+        loop = f"for ({self.index} cell = {first}; cell < {total.cells}; cell += {step})"
+        line = f"{loop} {total.name}[cell] = {total.start};"
+        return [line] if self.by_row(e) else self.for_items([line])
+
+    def after_rows(self, e):
+        """Statements behind the rows: a sum in registers goes to scratch memory."""
+        total = self.sums[e]
+        if total.where == "thread":
+            found = self.reduced_by_team(total.name, total.kind, e.kind)
+            return [f"{total.name} = {found};",
+                    f"if (threadIdx.x == 0) ({total.memory})[{total.mine}] = {total.name};"]
+        if total.where == "columns":
+            cell = f"({total.memory})[group * {total.cells} + j]"
+            return self.for_items([f"{cell} = {total.name}[k];"])
+        return []
+
+    def finish(self):
+        """The kernel that adds up what the teams have summed, in their order."""
+        lines = [*self.head("_finish"), "  const int lane = threadIdx.x;"]
+        for k, e in enumerate(self.summing):
+            lines += [f"  if (blockIdx.y == {k}) {{", *indented(self.finish_sum(e), "    "), "  }"]
+        return [*lines, "}"]
+
+    def finish_sum(self, e):
+        """A warp adds up each number of a sum, or a thread where there are few copies."""
+        total, cell, start, step = self.sums[e], "blockIdx.x * 8 + threadIdx.y", "lane", WARP
+        by_warp = shared_by_warp(total)
+        if not by_warp:
+            cell, start, step = f"({cell}) * {WARP} + lane", 0, 1
+        found = f"({total.memory})[k * i64({total.cells}) + cell]"
+        lines = [f"const {self.index} cell = {cell};", f"if (cell >= {total.cells}) return;",
+                 f"{total.kind} sum = {total.start};",
+                 f"for (int k = {start}; k < {total.copies}; k += {step})",
+                 "  " + self.dialect.collected(e, "sum", found)]
+        if by_warp:
+            lines += [f"sum = warp_reduce(sum, {COMBINED[e.kind][0]}());", "if (lane) return;"]
+        found = f"static_cast<{c_name(e.ref.dtype)}>(sum)"
+        if is_half(e.ref.dtype):
+            found = self.dialect.narrowed("static_cast<float>(sum)", e.ref.dtype)
+        return [*lines, f"{self.memory[place(e.ref)]}[{self.result_place(e)}] = {found};"]
+
+    def result_place(self, e):
+        """Where in the result number `cell` of a sum belongs."""
+        parts, rest = [], self.cells(e)
+        for size, s in zip(self.dims, e.ref.strides):
+            if s:
+                rest //= size
+                parts.append(f"cell / {rest} % {size} * {s}")
+        return " + ".join(parts) or "0"
+
+
+def shared_by_warp(total):
+    """True if there are enough copies of a sum for a warp to add them up."""
+    return total.copies > 8
+
+
+def blocks_to_finish(total):
+    """The blocks of the finishing kernel that a sum takes."""
+    return -(-total.cells // (8 if shared_by_warp(total) else 8 * WARP))
 
 
 class Fused:
-    """A printed kernel, compiled when it is first called: ``kernel(*arrays)``, all on one device."""
+    """A printed kernel: ``kernel(*arrays)``, all on one device, compiles it at the first call."""
 
     def __init__(self, F, source, signature, launches, partials=0):
         name = launches[0][0]
         text = with_includes(name + ".cu", source)
-        self.machine, self.scratch = F.machine, (F.empty((partials,), np.dtype(np.float64)),) if partials else ()
-        self.constants = {f"NEEDS_{word.upper()}": 1 for word, (name, _) in WORDS.items() if word in ("f16", "bf16")
-                          and name in source and word not in signature}      # only rounded: no parameter asks for it
-        self.launches = [(Launcher(text, entry, signature), grid, block) for entry, grid, block in launches]
+        self.machine = F.machine
+        self.scratch = (F.empty((partials,), np.dtype(np.float64)),) if partials else ()
+        only_rounded = [word for word in ("f16", "bf16")       # no parameter asks for their header
+                        if WORDS[word][0] in source and word not in signature]
+        self.constants = {f"NEEDS_{word.upper()}": 1 for word in only_rounded}
+        self.launches = [(Launcher(text, entry, signature), grid, block)
+                         for entry, grid, block in launches]
 
     def __call__(self, *arrays):
         for kernel, grid, block in self.launches:

@@ -106,7 +106,7 @@ class ForFile(Lowering):
         return True                                        # by loops, any layout
 
 
-class Printer(c.Printer):
+class FileFunction(c.Function):
     """Kernels whose scratch memory is their own."""
 
     def number_of_parts(self):
@@ -133,7 +133,7 @@ class Body(Unit):
         return phases.lines
 
     def function(self, kernel):
-        return *Printer(kernel, "@NAME").done(), 1, False
+        return FileFunction(kernel, "@NAME").printed()
 
     def pointer(self, ref):
         name = self.names[ref.anchor]

@@ -12,12 +12,12 @@ import numpy as np
 from ..backends.cuda.arrays.functors import functor_call
 from ..backends.cuda.runtime.kernel import C_NAMES
 from . import cuda
-from .c import COLLECT
 from .items import Call, NoLowering, is_number
 from .loops import REDUCTIONS, Kernel
 from .lower import Lowering
 from .native import Native
 from .program import Value
+from .schedule import COLLECT
 
 __all__ = ["Launched", "OnDevice"]
 
