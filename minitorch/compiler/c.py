@@ -15,18 +15,15 @@ import math
 from typing import NamedTuple
 
 from ..backends.native.parts import count_parts
-from ..core.arrays import is_half
-from .c_words import HALVES, SCALAR, TYPES, kind_of, neutral, number
+from .c_words import EXTREMES, SIGNS, TYPES, C
 from .loops import AT, REDUCTIONS
-from .printer import Dialect, Pass, Printer, indented, place
+from .printer import Pass, Printer, indented, place
 from .schedule import COLLECT
 
 __all__ = ["Function", "Printed", "function"]
 
 PART = 4096                # columns whose sum is kept in the elements' own type
 MOST_SCRATCH = 1 << 22  # bytes of the sums of all parts: with more a kernel is not cut into parts
-EXTREMES = {"max": "maximum", "min": "minimum"}        # their scalar functions
-SIGNS = {"sum": "+", "rowsum": "+", "prod": "*", "max": "max", "min": "min"}
 
 
 class Printed(NamedTuple):
@@ -46,48 +43,6 @@ class Printed(NamedTuple):
 def function(kernel, name):
     """The C function of a kernel."""
     return Function(kernel, name).printed()
-
-
-class C(Dialect):
-    """The spellings of C."""
-
-    number = staticmethod(number)
-
-    def ctype(self, n):
-        return "int" if n.dtype == bool else "float" if is_half(n.dtype) else TYPES[n.dtype.name]
-
-    def widened(self, x, dtype):
-        return f"{HALVES[dtype.name]}_widen({x})"
-
-    def narrowed(self, x, dtype):
-        return f"{HALVES[dtype.name]}_narrow({x})"
-
-    def converted(self, x, n):
-        return f"({self.ctype(n)})({x})"
-
-    def scalar(self, n, x):
-        if n.op == "coefficient":
-            return f"({TYPES[n.dtype.name]})H[{n.value}]"
-        if n.op == "index":
-            return f"{n.value[0]}({', '.join([*x, *map(str, n.value[1:])])}, wrong)"
-        return self.function(n.op, n.args[-1].dtype, *x)
-
-    def function(self, name, dtype, *x):
-        """NumPy's function of operands of a dtype."""
-        return SCALAR[name][kind_of(dtype)][0].format(*x)
-
-    def cost(self, n):
-        return 1 if n.op in ("cast", "index") else SCALAR[n.op][kind_of(n.args[-1].dtype)][1]
-
-    def start(self, kind, dtype, ctype):
-        if kind == "logaddexp":
-            return "-INFINITY"
-        return neutral(kind, dtype) if kind in EXTREMES else int(kind == "prod")
-
-    def collected(self, e, cell, x):
-        if e.kind in EXTREMES:
-            return f"{cell} = {self.function(EXTREMES[e.kind], e.x.dtype, cell, x)};"
-        return f"{cell} {SIGNS[e.kind]}= {x};"
 
 
 # ------------------------------------------------------------------ a loop over columns

@@ -20,18 +20,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.cuda.arrays.functors import FUNCTORS, SAME_AS
 from ..backends.cuda.runtime.compile import with_includes
 from ..backends.cuda.runtime.kernel import TYPES as WORDS
 from ..backends.cuda.runtime.kernel import Kernel as Launcher
 from ..backends.cuda.runtime.kernel import c_name
 from ..core.arrays import is_half
-from . import c_words
+from .cuda_words import COMBINED, FUNCTORS_OF, Cuda
 from .loops import REDUCTIONS, SPECIAL, Effect, level_of
-from .printer import Dialect, Pass, Printer, indented, place
+from .printer import Pass, Printer, indented, place
 from .schedule import COLLECT
 
-__all__ = ["Fused", "Printed", "printed", "supported"]
+__all__ = ["Fused", "Printed", "printed"]
 
 WARP = 32
 FLAT = 256                 # threads of a block where each element is on its own
@@ -41,102 +40,6 @@ PARTIAL = 1 << 22          # numbers that all teams together may hold of such a 
 LONG = 64                  # columns of one thread from which on its part of a sum is kept in double
 WHOLE = 1 << 14            # columns from which on the sum of a row is shared by several blocks
 SHORT = {name: word for word, (_, name) in WORDS.items()}
-COMBINED = {               # functor, statement, beginning
-    "sum": ("Add", "{0} + {1}", "0"),
-    "rowsum": ("Add", "{0} + {1}", "0"),
-    "prod": ("Times", "{0} * {1}", "1"),
-    "max": ("Max", "op::greater_of<{2}>({0}, {1})", "op::lowest<{2}>()"),
-    "min": ("Least", "op::lesser_of<{2}>({0}, {1})", "op::highest<{2}>()"),
-}
-INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "equal": "==",
-         "not_equal": "!=", "greater": ">", "less": "<", "greater_equal": ">=", "less_equal": "<="}
-FUNCTOR = """struct {name} {{{remark}
-  template <class A> __device__ __forceinline__ A operator()(A a, A b) const {{ return {found}; }}
-}};
-"""
-FUNCTORS_OF = {
-    "min": FUNCTOR.format(name="Least", remark="        // NaN counts as the least",
-                          found="a < b || a != a ? a : b"),
-    "prod": FUNCTOR.format(name="Times", remark="", found="a * b"),
-}
-
-
-def functor(op, dtype):
-    """The functor of a scalar function for operands of a dtype; None if it has none."""
-    kind = "f" if is_half(dtype) else dtype.kind
-    if op.startswith("op::"):
-        return op[4:] if kind == "f" else None             # bfloat16 and float16 too
-    name, kinds, _ = FUNCTORS.get(SAME_AS.get(op, op), (None, "", 0))
-    if kind == "b" and op == "invert":
-        return "logical_not"
-    return name if kind in kinds else None
-
-
-def supported(op, dtype):
-    """Whether a scalar function has CUDA for operands of a dtype."""
-    return op == "select" or functor(op, dtype) is not None
-
-
-def number(value, dtype):
-    """A number as CUDA C++."""
-    if dtype.kind == "b":
-        return str(bool(value)).lower()
-    if dtype.kind in "iu":
-        return "op::lowest<long long>()" if int(value) == -1 << 63 else c_words.number(value, dtype)
-    with np.errstate(all="ignore"):
-        value = dtype.type(value)
-    if is_half(dtype):
-        value, dtype = np.float32(value), np.dtype(np.float32)
-    kind = c_name(dtype)
-    if math.isnan(value):
-        return f"static_cast<{kind}>(__int_as_float(0x7fffffff))"
-    if math.isinf(value):
-        return f"({'-' if value < 0 else ''}op::highest<{kind}>())"
-    return c_words.number(value, dtype)
-
-
-class Cuda(Dialect):
-    """The spellings of CUDA C++."""
-
-    keeper, kept_by = "kept", "k"
-    number = staticmethod(number)
-
-    def ctype(self, n):
-        return "float" if is_half(n.dtype) else c_name(n.dtype)
-
-    def widened(self, x, dtype):
-        return f"widen({x})"
-
-    def narrowed(self, x, dtype):
-        return f"narrow<{c_name(dtype)}>({x})"
-
-    def converted(self, x, n):
-        return f"static_cast<{self.ctype(n)}>({x})"
-
-    def scalar(self, n, x):
-        if n.op == "select":
-            return f"{x[0]} ? {x[1]} : {x[2]}"
-        dtype, kind = n.args[0].dtype, self.ctype(n.args[0])
-        if n.op in INFIX and dtype.kind != "b":
-            return f"{x[0]} {INFIX[n.op]} {x[1]}"
-        numbers = [number(v, dtype) for v in n.value] if n.value else [f"{kind}(0)"] * 2
-        return f"op::{functor(n.op, dtype)}()({', '.join(x + numbers)})"
-
-    def cost(self, n):
-        if n.op == "cast":
-            return 1
-        costs = [cost for _, cost in c_words.SCALAR.get(n.op, {}).values()]
-        return max(costs, default=12)                      # others are functors of whole ops
-
-    def start(self, kind, dtype, ctype):
-        return COMBINED[kind][2].format("", "", ctype)
-
-    def collected(self, e, cell, x):
-        return self.combined(e.kind, cell, x, self.total_type(e))
-
-    def combined(self, kind, cell, x, ctype):
-        """The statement by which a cell takes up a value."""
-        return f"{cell} = {COMBINED[kind][1].format(cell, x, ctype)};"
 
 
 # ---------------------------------------------------------- kernels in the form that suits a device

@@ -1,17 +1,21 @@
-"""A program of a device: what was fused as kernels printed by `cuda.py`, the rest as calls of the device's own.
+"""A program of a device: what was fused as kernels printed by `cuda.py`, the rest as calls of the
+device's own.
 
-The lowering is that of programs in C, and so are the items and the arena. Three things differ. Products stay calls, and
-so do ops whose own kernel holds a row in registers over several reductions, such as softmax. What was fused with
-nothing stays the call that it was, since that kernel is compiled already.
+The lowering is that of programs in C, and so are the items and the arena. Three things differ.
+Products stay calls, and so do ops whose own kernel holds a row in registers over several
+reductions, such as softmax. What was fused with nothing stays the call that it was, since that
+kernel is compiled already.
 """
 
 from __future__ import annotations
+
+import functools
 
 import numpy as np
 
 from ..backends.cuda.arrays.functors import functor_call
 from ..backends.cuda.runtime.kernel import C_NAMES
-from . import cuda
+from . import cuda, cuda_words
 from .items import Call, NoLowering, is_number
 from .loops import REDUCTIONS, Kernel
 from .lower import Lowering
@@ -28,11 +32,11 @@ REFUSED = ("index", "gather", "coefficient", "running", "across")
 class OnDevice(Lowering):
     """The items of a program of a device."""
 
-    printer = cuda
+    printer = cuda_words
 
     def __init__(self, program, base, outside=()):
         super().__init__(program, base, outside)
-        alone = {}                                         # an instruction -> its items, if they are of nothing else
+        alone = {}  # an instruction -> its items, if they are of nothing else
         for item in self.items:
             for i in item.origin if isinstance(item, Kernel) else ():
                 alone.setdefault(i, []).append(item)
@@ -51,7 +55,8 @@ class OnDevice(Lowering):
         for item in items:
             if not isinstance(item, Kernel):
                 raise NoLowering("products are the device's own")
-            if any(n.op in REFUSED for n in item.nodes) or any(e.kind not in EFFECTS for e in item.effects):
+            if (any(n.op in REFUSED for n in item.nodes)
+                    or any(e.kind not in EFFECTS for e in item.effects)):
                 raise NoLowering("lookups and running sums are the device's own")
         if i.op is not None and i.what in self.base.kernels and sum(
                 n.op in REDUCTIONS for item in items for n in item.nodes) > 1:
@@ -60,13 +65,18 @@ class OnDevice(Lowering):
 
     def functor(self, i):
         """An op with a functor as one scalar function; None if it is something else."""
-        if i.op is None or not i.op.functor or len(i.results) != 1 or i.template is not i.results[0]:
+        if i.op is None or not i.op.functor:
+            return None
+        if len(i.results) != 1 or i.template is not i.results[0]:
             return None
         functor, attributes = functor_call(i.op)
-        out, numbers = i.results[0], tuple([i.kwargs.get(a, default) for a, default in attributes.items()])
+        out = i.results[0]
+        numbers = tuple([i.kwargs.get(a, default) for a, default in attributes.items()])
         arrays = [a for a in i.args if isinstance(a, Value)]
-        if set(i.kwargs) - set(attributes) or len(arrays) != len(i.args) or out.dtype.char not in "fd" or any(
-                a.dtype not in (out.dtype, np.dtype(bool)) or is_number(a) for a in arrays):
+        if set(i.kwargs) - set(attributes) or len(arrays) != len(i.args):
+            return None
+        kinds = out.dtype, np.dtype(bool)
+        if out.dtype.char not in "fd" or any(a.dtype not in kinds or is_number(a) for a in arrays):
             return None
 
         def body(kernel, *nodes):
@@ -81,7 +91,7 @@ class OnDevice(Lowering):
 
 
 class Kernels:
-    """The kernels of a program's items; `segments` as `native.Unit` has them, but that each kernel is one."""
+    """The kernels of a program's items; of the `segments` of `native.Unit` each kernel is one."""
 
     sized = False
 
@@ -89,7 +99,7 @@ class Kernels:
         self.offsets, self.size, self.outside, self.scratch = offsets, size, (), 0
         self.segments = [i if isinstance(i, Call) else [i] for i in items]
         self.orders, self.steps = [], []
-        self.printed: list = []                            # (kernel, its text, the number of that text)
+        self.printed: list = []  # (kernel, its text, the number of that text)
         texts: dict = {}
         for k in items:
             if isinstance(k, Kernel):
@@ -108,7 +118,7 @@ class Launched(Native):
 
     def __init__(self, *args):
         super().__init__(*args)
-        self.scope["relaid"] = lambda array, strides, dtype: relaid(self.backend, array, strides, dtype)
+        self.scope["relaid"] = functools.partial(relaid, self.backend)
 
     def imports(self, body):
         kernels = ["", "from minitorch.compiler.cuda import Fused"] * bool(self.unit.printed)
@@ -117,8 +127,9 @@ class Launched(Native):
 
     def say(self):
         count, fused = len(self.unit.printed), len(self.lowering.fused)
-        return [f"CUDA: {count} kernels in place of {fused} calls, "
-                f"{sum(isinstance(s, Call) for s in self.unit.segments)} calls"] + self.lowering.notes
+        calls = sum(isinstance(s, Call) for s in self.unit.segments)
+        return [f"CUDA: {count} kernels in place of {fused} calls, {calls} calls",
+                *self.lowering.notes]
 
     def effect(self, i):
         return super(Native, self).effect(i)
@@ -129,8 +140,8 @@ class Launched(Native):
         lines = [line for v in found.anchors for line in self.defining(v)]
         if f"fused{n}" not in self.taken:
             self.taken.add(f"fused{n}")
-            self.setup += ["", f"fused{n} = Fused(F, r'''{found.text}''', {found.signature!r}, {found.launches!r}, "
-                           f"{found.partials})"]
+            self.setup += ["", f"fused{n} = Fused(F, r'''{found.text}''', {found.signature!r}, "
+                               f"{found.launches!r}, {found.partials})"]
         dims = " x ".join(map(str, kernel.dims))
         return [*lines, f"fused{n}({', '.join(map(self.name_of, found.anchors))})    "
                 f"# {dims}, in place of {len(kernel.names)} calls"]
@@ -142,7 +153,8 @@ class Launched(Native):
         a = v.example
         if a.flags.c_contiguous:
             return [f"{self.name_of(v)} = F.empty({a.shape!r}, {self.spell(a.dtype)})"]
-        return [f"{self.name_of(v)} = " + layout("F", a, f"F.empty(({span(a) // a.itemsize},), {self.spell(a.dtype)})")]
+        memory = f"F.empty(({span(a) // a.itemsize},), {self.spell(a.dtype)})"
+        return [f"{self.name_of(v)} = " + layout("F", a, memory)]
 
 
 def span(a):

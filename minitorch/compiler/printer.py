@@ -1,9 +1,10 @@
 """What all texts of a row kernel share: expressions, values of rows, and passes, loops over the
 columns of a row.
 
-A `Dialect` spells types, numbers and scalar functions. A `Printer` writes one kernel: its
-subclasses are the functions of C (`c.py`) and the grids of CUDA (`cuda.py`), which say how rows and
-columns are gone over and where sums are gathered. Each `Pass` holds what is known in one loop only.
+A `Dialect` spells types, numbers and scalar functions (`c_words.py`, `cuda_words.py`). A `Printer`
+writes one kernel: its subclasses are the functions of C (`c.py`) and the grids of CUDA (`cuda.py`),
+which say how rows and columns are gone over and where sums are gathered. Each `Pass` holds what is
+known in one loop only.
 """
 
 from __future__ import annotations

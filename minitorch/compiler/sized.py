@@ -1,9 +1,10 @@
 """C whose numbers are parameters, so that one text serves many shapes.
 
-Sizes as constants make the best loops, and a text of its own for each shape, which takes a compiler 0.1 to 3 s. A
-function that has met more than a `HANDFUL` of shapes is given texts in which every number is read from a table instead:
-it is traced and lowered for each shape as before, in some milliseconds, but finds its C built already. Nothing is
-assumed about how numbers depend on sizes: a program that differs in more than numbers has another text.
+Sizes as constants make the best loops, and a text of its own for each shape, which takes a compiler
+0.1 to 3 s. A function that has met more than a `HANDFUL` of shapes is given texts in which every
+number is read from a table instead: it is traced and lowered for each shape as before, in some
+milliseconds, but finds its C built already. Nothing is assumed about how numbers depend on sizes: a
+program that differs in more than numbers has another text.
 """
 
 import re
@@ -18,7 +19,8 @@ NUMBER = re.compile(r"(\w*[^\w]{0,3})(?<![\w.\[@])(\d+(?:\.\d*)?(?:e[+-]?\d+)?)(
 class Numbers:
     """The numbers of a text, in order, as 64 bits each.
 
-    Numbers that are equal and stand after the same word, such as strides of the same dimension, are one.
+    Numbers that are equal and stand after the same word, such as strides of the same dimension, are
+    one.
     """
 
     def __init__(self):
@@ -28,14 +30,20 @@ class Numbers:
     def place(self, digits, suffix, after):
         """Where a number of C lies in the table, and its type."""
         kind = "float" if suffix == "f" else "i64" if digits.isdigit() else "double"
-        bits = int(digits) if kind == "i64" else struct.unpack("q", struct.pack("d", float(digits)))[0]
+        if kind == "i64":
+            bits = int(digits)
+        else:
+            bits = struct.unpack("q", struct.pack("d", float(digits)))[0]
         at = self.places.setdefault((bits, kind, after), len(self.values))
         if at == len(self.values):
             self.values.append(bits)
         return at, kind
 
     def of_function(self, text):
-        """The text of functions that read their numbers, but for 0 and 1, from an argument `N` when they begin."""
+        """The text of functions that read their numbers from an argument `N` when they begin.
+
+        0 and 1 stay constants.
+        """
         kinds: dict = {}
 
         def turn(found):
@@ -45,7 +53,8 @@ class Numbers:
             kinds[at] = kind
             return f"{found[1]}n{at}_"
         found = []
-        lines = [line if line.startswith("#") else NUMBER.sub(turn, line) for line in text.split("\n")]
+        lines = [line if line.startswith("#") else NUMBER.sub(turn, line)
+                 for line in text.split("\n")]
         for line in lines:
             if line.startswith("static"):
                 line = line.replace("static void", "static __attribute__((noinline)) void")
@@ -60,7 +69,7 @@ class Numbers:
         """A statement that reads its numbers from the table `N`, where these begin at `first`."""
         def turn(found):
             if found[3]:
-                return found[0]                            # a factor of a product, which no shape changes
+                return found[0]  # a factor of a product, which no shape changes
             self.values.append(int(found[2]))
             return f"{found[1]}N[{first + len(self.values) - 1}]"
         return NUMBER.sub(turn, line.split("    //")[0])   # sizes in comments are of one shape
