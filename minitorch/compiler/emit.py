@@ -41,13 +41,21 @@ class Source:
         inner = {v for g in self.groups.values() for v in g.inner}
         ends = {n: first + len(g.instructions) - 1 for first, g in self.groups.items()
                 for n in range(first, first + len(g.instructions))}
-        self.lasting = {v.root for v in program.held()} | {w.root for i in program.instructions for w in i.writes}
+        self.lasting = self.held() | self.written()
         self.places, self.sizes = buffers.plan(program, inner, ends)
         for v in (*inputs, *captured):
             self.names[v] = self.fresh(v.name or "x")
         body = self.body()
         self.text = "\n".join([f'"""{summary}"""', *self.imports(body), "", *self.allocations(), "",
                                f"def {name}({', '.join(self.names[v] for v in (*inputs, *captured))}):", *body, ""])
+
+    def held(self):
+        """The memory that outlives a run."""
+        return {v.root for v in self.program.held()}
+
+    def written(self):
+        """The memory to which instructions write in place."""
+        return {w.root for i in self.program.instructions for w in i.writes}
 
     def imports(self, body):
         text = "\n".join(body)
@@ -198,8 +206,11 @@ class Source:
                 lines += ["    " + line for line in self.block_loop(self.groups[n])]
             elif i not in skip:
                 lines += ["    " + line for text in self.statement(i) for line in text.split("\n")]
-        results = [self.name_of(v) for v in self.program.kept()]
-        return lines + [f"    return ({''.join(r + ', ' for r in results)})"]
+        return [*lines, self.returning()]
+
+    def returning(self):
+        """The last statement: what the program keeps, as a tuple."""
+        return f"    return ({''.join(self.name_of(v) + ', ' for v in self.program.kept())})"
 
     def statement(self, i: Instruction):
         if i.kind == "effect":

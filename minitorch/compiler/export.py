@@ -19,18 +19,18 @@ from ..core.tensor import Tensor
 from ..nn.modules.module import Module
 from ..utils._pytree import tree_leaves
 from . import c, c_words
+from .arena import arena, refs_of, simplify
 from .compiled import Compiled
 from .emit import identifier
 from .guards import signature
 from .items import Call, NoLowering
-from .loops import Kernel
 from .lower import Lowering
 from .module import CompiledModule
-from .native import Phases, Unit, arena, elide_copies, refs_of, remove_dead
 from .plan import programs_of
 from .program import Value
 from .recording import record
 from .surroundings import Surroundings
+from .unit import Unit
 
 __all__ = ["export_c"]
 
@@ -124,13 +124,7 @@ class Body(Unit):
         super().__init__(items, offsets, 0, ())
 
     def run(self, items, number):
-        phases = Phases()
-        for i in items:
-            if isinstance(i, Kernel):
-                self.kernel(i, phases)
-            else:
-                phases.lines += self.product(i)
-        return phases.lines
+        return self.statements(items).lines
 
     def function(self, kernel):
         return FileFunction(kernel, "@NAME").printed()
@@ -178,8 +172,7 @@ class File:
         if called:
             raise ValueError("export_c(): there is no C for " + "; ".join(dict.fromkeys(why for _, why in called)))
         lasting = {*outside, *self.outputs}
-        remove_dead(items, lasting)
-        elide_copies(items, lasting)
+        simplify(items, lasting)
         self.items = items
         self.place(outside)
 

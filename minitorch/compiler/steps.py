@@ -175,7 +175,7 @@ class Group:
             raise NoLowering("parameters share memory")
 
     def kernel(self, k, gradient):
-        """The update of parameter `k`, as a kernel; its arrays are new Values."""
+        """The update of parameter `k`, as a kernel."""
         dtype, shape = self.params[k].dtype, (self.params[k].size,)
         values = [Value("captured", a) for a in (self.params[k], *[s[k] for s in self.states])]
         kernel = Kernel(shape, self.optimizer.rule.__name__)
@@ -209,7 +209,7 @@ class Group:
             if x.node is not old:
                 kernel.store(r, x.node)
         self.assumed = [(j - self.first, *rest) for j, *rest in xp.assumed]
-        return kernel, values
+        return kernel
 
     def fits(self):
         """The numbers of this step; None if the optimiser has to take it itself."""
@@ -245,7 +245,10 @@ class Group:
 
 
 def kernels_of(optimizer, pairs):
-    """The groups of a step on (parameter, gradient) pairs, and (kernel, arrays) of each; NoLowering if it has none."""
+    """The groups of a step on (parameter, gradient) pairs, and a kernel for each parameter.
+
+    NoLowering if C cannot take the step.
+    """
     if not isinstance(optimizer, Elementwise) or getattr(type(optimizer).step, "__wrapped__", None) is not \
             getattr(Elementwise.step, "__wrapped__", None):
         raise NoLowering("it has a step of its own")

@@ -6,7 +6,7 @@ import pytest
 import minitorch as torch
 import minitorch.nn.functional as F
 from minitorch.backends import native
-from minitorch.compiler import native as native_programs
+from minitorch.compiler import unit
 from tests.compiler.test_lowering import whole
 from tests.compiler.test_native import agree
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(native.reason() is not None, reason=f"{native.re
 def test_turned_right_matrices(lead, m, n, k):
     rng = np.random.default_rng(0)
     a, b, w = (rng.standard_normal(s).astype("f") for s in ((*lead, m, k), (*lead, n, k), (n, k)))
-    turned = m >= native_programs.TURNED_ROWS
+    turned = m >= unit.TURNED_ROWS
     compiled = whole_of(lambda a, b, w: (a @ b.mT, F.linear(a, w), a @ w.t() * 2), a, b, w)
     assert ("turn(" in compiled.c_source) == turned
     whole_of(lambda a, b: (a @ b.mT, (b @ a.mT).mT), a.astype("d"), b.astype("d"))
