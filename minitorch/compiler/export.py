@@ -1,7 +1,9 @@
-"""`export_c`: an inference function as one C file that needs nothing but a C99 compiler and its mathematics library.
+"""`export_c`: an inference function as one C file that needs nothing but a C99 compiler and its
+mathematics library.
 
-The loops are those of ``compile(backend="c")``; products are loops, too. Weights are constant arrays of the file, and
-intermediate results lie in static arrays, one for each type, where their lifetimes allow it: nothing is allocated.
+The loops are those of ``compile(backend="c")``; products are loops, too. Weights are constant
+arrays of the file, and intermediate results lie in static arrays, one for each type, where their
+lifetimes allow it: nothing is allocated.
 """
 
 from __future__ import annotations
@@ -49,22 +51,23 @@ static {kind} {letter}dot(const {kind} *a, i64 s, const {kind} *b, i64 t, i64 n)
 
 
 def export_c(model, example, path, name=None):
-    """Write an inference function as a C file without dependencies, a header and a program that tries it.
+    """Write an inference function as a C file without dependencies, a header and a program that
+    tries it.
 
-    `model` is a module (in the mode in which it is: call ``eval()`` first), a function of tensors, or what `compile`
-    made of one; `example` the tensor or the tuple of tensors that it is called with, whose shapes and dtypes become
-    those of the C function: float32, float64, integers and bools. `path` ends in ".c"; `name` is that of the function,
-    by default the file's. Written are
+    `model` is a module (in the mode in which it is: call ``eval()`` first), a function of tensors,
+    or what `compile` made of one; `example` the tensor or the tuple of tensors that it is called
+    with, whose shapes and dtypes become those of the C function: float32, float64, integers and
+    bools. `path` ends in ".c"; `name` is that of the function, by default the file's. Written are
 
-    - ``net.c``: weights, loops and ``int net(const float *x, float *out)``, which returns 0, 1 for an index and 2 for a
-      class that does not exist. Arrays are without gaps, in the order of the results. Nothing is allocated; static
-      memory makes a second call wait for the first: do not call it from two threads at once.
-    - ``net.h``: its declaration.
-    - ``net_example.c``: the example and its results, as a program that compares and returns 0 if they agree.
+    - ``net.c``: weights, loops and ``int net(const float *x, float *out)``, which returns 0, 1 for
+      an index and 2 for a class that does not exist. Arrays are without gaps, in the order of the
+      results. Nothing is allocated; static memory makes a second call wait for the first: do not
+      call it from two threads at once. - ``net.h``: its declaration. - ``net_example.c``: the
+      example and its results, as a program that compares and returns 0 if they agree.
 
-    All of it is C99: ``cc -O2 -std=c99 net.c net_example.c -lm``. Returns the path of the C file. ValueError if
-    something has no loop in C, with its name, or writes to what it was given; RuntimeError if the function cannot be
-    traced. Only the forward pass is written.
+    All of it is C99: ``cc -O2 -std=c99 net.c net_example.c -lm``. Returns the path of the C file.
+    ValueError if something has no loop in C, with its name, or writes to what it was given;
+    RuntimeError if the function cannot be traced. Only the forward pass is written.
 
     >>> import minitorch as torch, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -77,12 +80,13 @@ def export_c(model, example, path, name=None):
         raise ValueError(f"export_c() writes a file whose name ends in .c, got {str(path)!r}")
     name = path.stem if name is None else name
     if identifier(name, "") != name or name in RESERVED:
-        raise ValueError(f"export_c(): {name!r} cannot be the name of a C function; give another as name=")
+        raise ValueError(f"export_c(): {name!r} cannot be the name of a C function; "
+                         "give another as name=")
     args = tuple(example) if isinstance(example, (tuple, list)) else (example,)
-    function = model.compiled.function if isinstance(model, CompiledModule) else getattr(model, "function", model) if (
-        isinstance(model, Compiled)) else model
+    function = function_of(model)
     if not callable(function) or not args or not all(isinstance(x, Tensor) for x in args):
-        raise TypeError("export_c() takes a function or a module, and a tensor or a tuple of tensors to call it with")
+        raise TypeError("export_c() takes a function or a module, and a tensor or a tuple of "
+                        "tensors to call it with")
     with recording(False):
         file = File(name, function, tuple([x.detach().cpu().contiguous().clone() for x in args]))
     path.write_text(file.text(), encoding="utf-8")
@@ -91,9 +95,16 @@ def export_c(model, example, path, name=None):
     return path
 
 
-RESERVED = set("auto break case char const continue default do double else enum extern float for goto if inline int "
-               "long register restrict return short signed sizeof static struct switch typedef union unsigned void "
-               "volatile while main".split())
+RESERVED = set("auto break case char const continue default do double else enum extern float for "
+               "goto if inline int long register restrict return short signed sizeof static struct "
+               "switch typedef union unsigned void volatile while main".split())
+
+
+def function_of(model):
+    """The function or module that a compiled one was made from."""
+    if isinstance(model, CompiledModule):
+        return model.compiled.function
+    return getattr(model, "function", model) if isinstance(model, Compiled) else model
 
 
 class ForFile(Lowering):
@@ -136,9 +147,10 @@ class Body(Unit):
     def one_product(self, indent, letter, sizes, alpha, a, b, out):
         (pa, sa, ta), (pb, sb, tb), (pc, row), (m, n, k) = a, b, out, sizes
         scaled = "" if alpha in ("1.0f", "1.0") else f"{alpha} * "
-        return [f"{indent}for (i64 i = 0; i < {m}; i++)", f"{indent}  for (i64 j = 0; j < {n}; j++)",
-                f"{indent}    ({pc})[i * {row} + j] = {scaled}{letter}dot({pa} + i * {sa}, {ta}, {pb} + j * {tb}, "
-                f"{sb}, {k});"]
+        dot = f"{letter}dot({pa} + i * {sa}, {ta}, {pb} + j * {tb}, {sb}, {k})"
+        return [f"{indent}for (i64 i = 0; i < {m}; i++)",
+                f"{indent}  for (i64 j = 0; j < {n}; j++)",
+                f"{indent}    ({pc})[i * {row} + j] = {scaled}{dot};"]
 
 
 class File:
@@ -146,39 +158,28 @@ class File:
 
     def __init__(self, name, function, args):
         self.name, self.args = name, args
-        tensors, others, _ = signature(args, {})
-        if len(tensors) != len(args):
-            raise ValueError("export_c(): the same tensor is given twice; give copies")
-        modules = [*function.modules()] if isinstance(function, Module) else []
-        recording = record(function, args, {}, tensors, parameter_names(function),
-                           Surroundings(function, others))
-        if recording.reason is not None:
-            raise RuntimeError(f"export_c() cannot trace the function: {recording.reason}")
-        self.results = [x for x in tree_leaves(recording.result) if isinstance(x, Tensor)]
-        part = programs_of(recording, modules).parts[0]
-        program, self.inputs = part.program, part.inputs
+        programs, self.results = traced(function, args)
+        part = programs.parts[0]
+        self.inputs = part.inputs
         outside = {*part.inputs, *part.captured}
-        if any(v.root in outside for i in program.instructions for v in i.writes):
-            raise ValueError("export_c(): the function writes to an argument, a parameter or a buffer, as batch_norm "
-                             "does in training; call eval() first")
-        if len(program.outputs) != len(self.results) or not self.results:
-            raise ValueError("export_c(): the function returns something other than new tensors, each of them once; "
-                             "return copies (clone) of arguments and of what is returned twice")
-        lowering = ForFile(program, recording.base, outside)
-        items = lowering.items
-        self.outputs = [self.output(lowering, v) for v in program.outputs]
-        called = [(i.instruction.name, why) for i in items if isinstance(i, Call)
-                  for why, found in lowering.called.items() if i.instruction in found]
-        if called:
-            raise ValueError("export_c(): there is no C for " + "; ".join(dict.fromkeys(why for _, why in called)))
-        lasting = {*outside, *self.outputs}
-        simplify(items, lasting)
-        self.items = items
-        self.place(outside)
+        check_program(part.program, outside, self.results)
+        lowering = ForFile(part.program, programs.base, outside)
+        self.items = lowering.items
+        self.outputs = [self.output(lowering, v) for v in part.program.outputs]
+        check_lowering(lowering)
+        simplify(self.items, {*outside, *self.outputs})
+        refs = [r for i in self.items for r in refs_of(i)]
+        if any(r.dtype != r.anchor.dtype for r in refs):
+            raise ValueError("export_c(): memory that is looked at in two types has no C here")
+        self.names = argument_names(self.inputs, self.outputs)
+        self.memory = self.place(refs, outside)
+        self.data = [v for v in dict.fromkeys(r.anchor for r in refs) if v not in self.names]
+        self.names |= names_of_data(self.data, {*self.names.values()})
 
     def output(self, lowering, v):
         """The array of a result, without gaps, which the program fills last."""
-        if v.root is v and v.kind == "made" and v.example.flags.c_contiguous and v not in self.inputs:
+        fresh = v.root is v and v.kind == "made" and v not in self.inputs
+        if fresh and v.example.flags.c_contiguous:
             return v
         out = Value("made", np.empty(v.shape, v.dtype))
         try:
@@ -189,41 +190,27 @@ class File:
             lowering.emit(item)
         return out
 
-    def place(self, outside):
-        """Name all memory: arguments, results, constants, and parts of the arrays for what is in between."""
-        self.names = {v: identifier(v.name) if v.name else f"x{n}" for n, v in enumerate(self.inputs)}
-        if len({*self.names.values()}) < len(self.names) or RESERVED & {*self.names.values()}:
-            self.names = {v: f"x{n}" for n, v in enumerate(self.inputs)}
-        self.names |= {v: f"out{n}" if len(self.outputs) > 1 else "out" for n, v in enumerate(self.outputs)}
-        refs = [r for i in self.items for r in refs_of(i)]
-        for r in refs:
-            if r.dtype != r.anchor.dtype:
-                raise ValueError("export_c(): memory that is looked at in two types has no C here")
-        self.memory, kinds = {}, {r.root.dtype for r in refs if r.root.kind == "made"}
-        for dtype in sorted(kinds, key=str):
+    def place(self, refs, outside):
+        """Name intermediate results: parts of static arrays, one for each dtype; their sizes."""
+        memory = {}
+        for dtype in sorted({r.root.dtype for r in refs if r.root.kind == "made"}, key=str):
             others = {r.root for r in refs if r.root.dtype != dtype} | {*self.outputs} | outside
             offsets, size = arena(self.items, others)
             if size:
-                self.memory[dtype] = f"memory_{dtype.name}", size // dtype.itemsize
-                self.names |= {v: f"(memory_{dtype.name} + {at // dtype.itemsize})" for v, at in offsets.items()}
-        self.data = [v for v in dict.fromkeys(r.anchor for r in refs) if v not in self.names]
-        taken = {*self.names.values()}
-        for v in self.data:
-            stem, n = identifier(v.name or "constant"), 1
-            stem = f"{stem}_" if stem in RESERVED else stem
-            while (name := stem if n == 1 else f"{stem}_{n}") in taken:
-                n += 1
-            taken.add(name)
-            self.names[v] = name
+                memory[dtype] = size // dtype.itemsize
+                self.names |= {v: f"(memory_{dtype.name} + {at // dtype.itemsize})"
+                               for v, at in offsets.items()}
+        return memory
 
-    # -- texts ---------------------------------------------------------------------------------------------
+    # -- texts -------------------------------------------------------------------------------------
     def signature(self):
-        inputs = [f"const {c_words.TYPES[v.dtype.name]} *{self.names[v]}" for v in self.inputs]
-        outputs = [f"{c_words.TYPES[v.dtype.name]} *{self.names[v]}" for v in self.outputs]
+        inputs = [f"const {typed(v)} *{self.names[v]}" for v in self.inputs]
+        outputs = [f"{typed(v)} *{self.names[v]}" for v in self.outputs]
         return f"int {self.name}({', '.join([*inputs, *outputs])})"
 
     def head(self):
-        shapes = [f"{self.names[v]} {'x'.join(map(str, v.shape)) or 'a number'}" for v in (*self.inputs, *self.outputs)]
+        shapes = [f"{self.names[v]} {'x'.join(map(str, v.shape)) or 'a number'}"
+                  for v in (*self.inputs, *self.outputs)]
         return f"{self.name}: {', '.join(shapes)}"
 
     def text(self):
@@ -233,53 +220,130 @@ class File:
         for kind, letter in (("float", "s"), ("double", "d")):
             if any(f"{letter}dot(" in line for line in lines):
                 functions.insert(0, DOT.format(kind=kind, letter=letter))
-        memory = [f"static {c_words.TYPES[d.name]} {name}[{size}];" for d, (name, size) in self.memory.items()]
-        return "\n".join([f"/* {self.head()}. Written by minitorch.export_c; C99, needs libm alone. */",
-                          "#include <math.h>", "#include <stdint.h>", "#include <string.h>", "", "typedef int64_t i64;",
-                          self.signature() + ";", "", helpers("\n".join(functions)), *map(self.constant, self.data),
-                          *memory, "", *functions, self.signature() + " {", "  i64 wrong[3] = {0};",
-                          "  char *scratch = 0;", "  (void)scratch;", *lines, "  return (int)wrong[0];", "}", ""])
+        memory = [f"static {c_words.TYPES[dtype.name]} memory_{dtype.name}[{size}];"
+                  for dtype, size in self.memory.items()]
+        return "\n".join([
+            f"/* {self.head()}. Written by minitorch.export_c; C99, needs libm alone. */",
+            "#include <math.h>", "#include <stdint.h>", "#include <string.h>", "",
+            "typedef int64_t i64;", self.signature() + ";", "", helpers("\n".join(functions)),
+            *map(self.constant, self.data), *memory, "", *functions,
+            self.signature() + " {", "  i64 wrong[3] = {0};", "  char *scratch = 0;",
+            "  (void)scratch;", *lines, "  return (int)wrong[0];", "}", ""])
 
     def constant(self, v):
         """A weight as an array of the file: all elements from its first to its last in memory."""
         a = v.example
         reach = sum((n - 1) * s for n, s in zip(a.shape, a.strides)) // a.itemsize + 1
-        flat = np.lib.stride_tricks.as_strided(a.reshape(-1)[:1] if a.flags.c_contiguous else first_of(a), (reach,),
-                                               (a.itemsize,))
-        return (f"static const {c_words.TYPES[v.dtype.name]} {self.names[v]}[{flat.size}] = {{    "
+        start = a.reshape(-1)[:1] if a.flags.c_contiguous else first_of(a)
+        flat = np.lib.stride_tricks.as_strided(start, (reach,), (a.itemsize,))
+        return (f"static const {typed(v)} {self.names[v]}[{flat.size}] = {{    "
                 f"/* {' x '.join(map(str, v.shape))} */\n{numbers(flat)}\n}};")
 
     def header(self):
-        guard, declaration = f"{self.name.upper()}_H", self.signature().replace("i64", "int64_t") + ";"
-        return "\n".join([f"/* {self.head()}. Returns 0, 2 for a wrong class, another number for a wrong index. */",
-                          f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", "", "#ifdef __cplusplus",
-                          'extern "C" {', "#endif", declaration, "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
+        guard = f"{self.name.upper()}_H"
+        declaration = self.signature().replace("i64", "int64_t") + ";"
+        return "\n".join([
+            f"/* {self.head()}. Returns 0, 2 for a wrong class, another number for a wrong index. "
+            "*/",
+            f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", "",
+            "#ifdef __cplusplus", 'extern "C" {', "#endif", declaration,
+            "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
 
     def example(self, stem):
         """A program that calls the function with the example."""
         pairs = [*zip(self.inputs, self.args), *zip(self.outputs, self.results)]
         if sum(t.numel() for _, t in pairs) > SAMPLES:
-            return f"/* The example has more than {SAMPLES} numbers. */\nint main(void) {{ return 0; }}\n"
-        lines = [f"/* Calls {self.name} with the example that it was written with, and compares. */",
-                 "#include <math.h>", "#include <stdint.h>", "#include <stdio.h>", f'#include "{stem}.h"', ""]
+            return (f"/* The example has more than {SAMPLES} numbers. */\n"
+                    "int main(void) { return 0; }\n")
+        lines = [f"/* Calls {self.name} with the example that it was written with, and compares. "
+                 "*/",
+                 "#include <math.h>", "#include <stdint.h>", "#include <stdio.h>",
+                 f'#include "{stem}.h"', ""]
         for v, t in pairs:
-            kind, size = c_words.TYPES[v.dtype.name].replace("i64", "int64_t"), max(1, t.numel())
+            kind, size = typed(v).replace("i64", "int64_t"), max(1, t.numel())
             expected = v not in self.inputs
-            lines.append(f"static const {kind} {'expected_' * expected}{self.names[v]}[{size}] = {{\n"
-                         f"{numbers(t.detach().numpy().reshape(-1))}\n}};")
+            lines.append(f"static const {kind} {'expected_' * expected}{self.names[v]}[{size}] = "
+                         f"{{\n{numbers(t.detach().numpy().reshape(-1))}\n}};")
             lines += [f"static {kind} {self.names[v]}[{size}];"] * expected
+        call = f"{self.name}({', '.join(self.names[v] for v, _ in pairs)})"
         lines += ["", "int main(void) {", "  double worst = 0, largest = 1;",
-                  f"  int code = {self.name}({', '.join(self.names[v] for v, _ in pairs)});"]
+                  f"  int code = {call};"]
         for v, t in pairs[len(self.inputs):]:
             name = self.names[v]
             lines += [f"  for (int i = 0; i < {t.numel()}; i++) {{",
                       f"    double a = (double){name}[i], b = (double)expected_{name}[i];",
                       "    if (fabs(b) > largest) largest = fabs(b);",
-                      "    if (a != b && !(a != a && b != b) && !(fabs(a - b) <= worst)) worst = fabs(a - b);", "  }"]
-        return "\n".join([*lines, '  printf("returned %d, largest difference %g\\n", code, worst);',
-                          "  return code || !(worst <= 1e-5 * largest);", "}", ""])
+                      "    if (a != b && !(a != a && b != b) && !(fabs(a - b) <= worst)) "
+                      "worst = fabs(a - b);", "  }"]
+        return "\n".join([
+            *lines, '  printf("returned %d, largest difference %g\\n", code, worst);',
+            "  return code || !(worst <= 1e-5 * largest);", "}", ""])
 
 
+# ------------------------------------------------------------------ what can be written
+def traced(function, args):
+    """The program of a function, and the tensors that it returns."""
+    tensors, others, _ = signature(args, {})
+    if len(tensors) != len(args):
+        raise ValueError("export_c(): the same tensor is given twice; give copies")
+    modules = [*function.modules()] if isinstance(function, Module) else []
+    recorded = record(function, args, {}, tensors, parameter_names(function),
+                      Surroundings(function, others))
+    if recorded.reason is not None:
+        raise RuntimeError(f"export_c() cannot trace the function: {recorded.reason}")
+    results = [x for x in tree_leaves(recorded.result) if isinstance(x, Tensor)]
+    return programs_of(recorded, modules), results
+
+
+def check_program(program, outside, results):
+    """ValueError unless a program only makes new tensors."""
+    if any(v.root in outside for i in program.instructions for v in i.writes):
+        raise ValueError("export_c(): the function writes to an argument, a parameter or a buffer, "
+                         "as batch_norm does in training; call eval() first")
+    if len(program.outputs) != len(results) or not results:
+        raise ValueError("export_c(): the function returns something other than new tensors, each "
+                         "of them once; return copies (clone) of arguments and of what is returned "
+                         "twice")
+
+
+def check_lowering(lowering):
+    """ValueError if something stays a call of Python."""
+    reasons = [why for i in lowering.items if isinstance(i, Call)
+               for why, found in lowering.called.items() if i.instruction in found]
+    if reasons:
+        raise ValueError("export_c(): there is no C for " + "; ".join(dict.fromkeys(reasons)))
+
+
+# ------------------------------------------------------------------ names
+def argument_names(inputs, outputs):
+    """The parameters of the C function: named as in Python, where these names are different."""
+    numbered = [f"x{n}" for n in range(len(inputs))]
+    names = [identifier(v.name) if v.name else x for v, x in zip(inputs, numbered)]
+    if len({*names}) < len(names) or RESERVED & {*names}:
+        names = numbered
+    results = [f"out{n}" for n in range(len(outputs))] if len(outputs) > 1 else ["out"]
+    return dict(zip([*inputs, *outputs], [*names, *results]))
+
+
+def names_of_data(data, taken):
+    """A name for each constant array, after the parameter that it is."""
+    names = {}
+    for v in data:
+        stem, n = identifier(v.name or "constant"), 1
+        stem = f"{stem}_" if stem in RESERVED else stem
+        while (name := stem if n == 1 else f"{stem}_{n}") in taken:
+            n += 1
+        taken.add(name)
+        names[v] = name
+    return names
+
+
+def typed(v):
+    """The type of C of a value's elements."""
+    return c_words.TYPES[v.dtype.name]
+
+
+# ------------------------------------------------------------------ texts
 def first_of(a):
     """The memory of an array from its first element on, as one dimension."""
     return np.lib.stride_tricks.as_strided(a, (1,), (a.itemsize,))
@@ -300,28 +364,35 @@ def plain(text):
 
 def helpers(text):
     """The functions of the headers that a text calls, and those that these call."""
-    source = "\n".join((HEADERS / name).read_text(encoding="utf-8") for name in ("prelude.h", "functions.h"))
-    definition = re.compile(r"^INLINE [^\n]*?(\w+)\([^\n]*\{(?:[^\n]*\}$|.*?^\})", re.MULTILINE | re.DOTALL)
-    found = {m.group(1): m.group(0).replace("INLINE", "static inline", 1) for m in definition.finditer(source)}
-    found |= {m.group(1): m.group(0) for m in re.finditer(r"^#define ([A-Z]+) .*", source, re.MULTILINE)
-              if m.group(1) != "INLINE"}
-    table = re.compile(r"^static const \w+ (\w+)\[[^\n]*?= \{.*?\};", re.MULTILINE | re.DOTALL)
+    source = "\n".join((HEADERS / name).read_text(encoding="utf-8")
+                       for name in ("prelude.h", "functions.h"))
+    several_lines = re.MULTILINE | re.DOTALL
+    definition = re.compile(r"^INLINE [^\n]*?(\w+)\([^\n]*\{(?:[^\n]*\}$|.*?^\})", several_lines)
+    macro = re.compile(r"^#define ([A-Z]+) .*", re.MULTILINE)
+    table = re.compile(r"^static const \w+ (\w+)\[[^\n]*?= \{.*?\};", several_lines)
+    found = {m.group(1): m.group(0).replace("INLINE", "static inline", 1)
+             for m in definition.finditer(source)}
+    found |= {m.group(1): m.group(0) for m in macro.finditer(source) if m.group(1) != "INLINE"}
     found |= {m.group(1): m.group(0) for m in table.finditer(source)}
     wanted, todo = set(), [text]
     while todo:
         words = set(re.findall(r"\w+", todo.pop())) & set(found)
         todo += [found[w] for w in words - wanted]
         wanted |= words
-    order = sorted(wanted, key=lambda w: re.search(rf"^(#define|INLINE|static const)[^(\n]*\b{w}\b", source,
-                                                   re.MULTILINE).start())
+
+    def place(w):
+        found = re.search(rf"^(#define|INLINE|static const)[^(\n]*\b{w}\b", source, re.MULTILINE)
+        return found.start()
+    order = sorted(wanted, key=place)
     return "\n".join(found[w] for w in order) + "\n"
 
 
 def numbers(flat):
     """Numbers as the lines of an initialiser."""
-    flat = flat.view(np.uint16) if is_half(flat.dtype) else flat       # as they lie in memory
-    plain = flat.dtype.kind == "f"                         # bfloat16 is written as uint16
-    texts = [short(x) if plain else c_words.number(x, flat.dtype) for x in flat]
+    if is_half(flat.dtype):                                # as they lie in memory
+        flat = flat.view(np.uint16)
+    is_float = flat.dtype.kind == "f"
+    texts = [short(x) if is_float else c_words.number(x, flat.dtype) for x in flat]
     lines, line = [], ""
     for text in texts or ["0"]:
         if len(line) + len(text) > WIDTH:
@@ -335,7 +406,9 @@ def short(x):
     """A float as its shortest text that is read as the same number."""
     if not math.isfinite(x):
         return c_words.number(x, x.dtype)
-    text = np.format_float_scientific(x, trim="-") if x and not 1e-4 <= abs(x) < 1e6 else np.format_float_positional(
-        x, trim="0")
+    if x and not 1e-4 <= abs(x) < 1e6:
+        text = np.format_float_scientific(x, trim="-")
+    else:
+        text = np.format_float_positional(x, trim="0")
     text = text if "." in text or "e" in text else text + ".0"
     return text + "f" * (x.dtype.itemsize == 4)

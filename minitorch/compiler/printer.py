@@ -1,5 +1,4 @@
-"""What all texts of a row kernel share: expressions, values of rows, and passes, loops over the
-columns of a row.
+"""The one printer of row kernels: expressions, values of rows, and passes over their columns.
 
 A `Dialect` spells types, numbers and scalar functions (`c_words.py`, `cuda_words.py`). A `Printer`
 writes one kernel: its subclasses are the functions of C (`c.py`) and the grids of CUDA (`cuda.py`),

@@ -1,8 +1,9 @@
-"""Steps of optimisers in C: the rule of the flat family, traced once on symbolic arrays, as one pass over memory.
+"""Steps of optimisers in C: the rule of the flat family as one pass over memory.
 
-A step is C as long as it would do the same in Python: same parameters, arrays and states, no hooks, options that lead
-through the same branches of the rule. Learning rates, decays and counters are read anew in each step. In all other
-cases the optimiser takes its step itself.
+The rule is traced once on symbolic arrays. A step is C as long as it would do the same in Python:
+same parameters, arrays and states, no hooks, options that lead through the same branches of the
+rule. Learning rates, decays and counters are read again in each step. In all other cases the
+optimiser takes its step itself.
 """
 
 from __future__ import annotations
@@ -110,7 +111,8 @@ class Symbolic:
         return call
 
     def where(self, condition, x, y):
-        nodes = [self.node(condition, np.dtype(bool)), self.node(x, self.dtype), self.node(y, self.dtype)]
+        nodes = [self.node(condition, np.dtype(bool)),
+                 self.node(x, self.dtype), self.node(y, self.dtype)]
         return Cell(self.kernel.add("select", nodes, self.dtype))
 
     def node(self, x, dtype):
@@ -120,11 +122,12 @@ class Symbolic:
 
     def apply(self, dtype, name, *args):
         ufunc = getattr(np, name)
-        *loop, result = ufunc.resolve_dtypes((*[x.node.dtype if isinstance(x, (Cell, Coefficient)) else weak(x)
-                                                for x in args], None))
+        kinds = [x.node.dtype if isinstance(x, (Cell, Coefficient)) else weak(x) for x in args]
+        *loop, result = ufunc.resolve_dtypes((*kinds, None))
         if not c_words.supported(ufunc.__name__, loop[-1]):
             raise NoLowering(f"np.{name}")
-        return Cell(self.kernel.add(ufunc.__name__, [self.node(x, t) for x, t in zip(args, loop)], result))
+        nodes = [self.node(x, t) for x, t in zip(args, loop)]
+        return Cell(self.kernel.add(ufunc.__name__, nodes, result))
 
 
 class Group:
@@ -150,26 +153,32 @@ class Group:
             raise NoLowering("its parameters have taken different numbers of steps")
 
     def now(self):
-        """(counters after a step, coefficients, shrink, decay), as `Elementwise` has them; None if counters differ."""
+        """(counters after a step, coefficients, shrink, decay), as `Elementwise` has them.
+
+        None if the parameters have taken different numbers of steps.
+        """
         counts = [[x.item() for x in column] for column in self.counters]
         if any([column.count(column[0]) != len(column) for column in counts]):
             return None
         group = self.group
-        after, numbers = self.optimizer.coefficients(group, False, *[column[0] for column in counts])
+        first = [column[0] for column in counts]
+        after, numbers = self.optimizer.coefficients(group, False, *first)
         return after, numbers, *self.optimizer.shrink_and_decay(group)
 
     def check(self, gradients):
-        """NoLowering unless all arrays are of one dtype and without gaps, none is empty, and parameters lie apart."""
+        """NoLowering unless C can go over parameters, states and gradients as flat arrays.
+
+        All are of one dtype and without gaps, none is empty, and no two share memory.
+        """
         dtype = self.params[0].dtype
         arrays = [*self.params, *[a for s in self.states for a in s]]
         if dtype.name not in ("float32", "float64") or not all([p.size for p in self.params]):
             raise NoLowering(f"parameters of {dtype}, or without elements")
-        for a in arrays:
-            if a.dtype != dtype or not a.flags.c_contiguous or not a.flags.aligned or type(a) is not np.ndarray:
-                raise NoLowering("arrays of several kinds")
-        for p, g in zip(self.params, gradients):
-            if g.shape != p.shape or g.dtype != dtype or not g.example.flags.c_contiguous:
-                raise NoLowering("a gradient is laid out otherwise")
+        if not all([is_flat(a, dtype) for a in arrays]):
+            raise NoLowering("arrays of several kinds")
+        if not all([g.shape == p.shape and g.dtype == dtype and g.example.flags.c_contiguous
+                    for p, g in zip(self.params, gradients)]):
+            raise NoLowering("a gradient is laid out otherwise")
         spans = sorted((pointer(a), pointer(a) + a.nbytes) for a in arrays)
         if any(b > c for (_, b), (c, _) in zip(spans, spans[1:])):
             raise NoLowering("parameters share memory")
@@ -183,81 +192,114 @@ class Group:
         refs = [Ref(v, v, 0, (1,) if shape[0] > 1 else (0,), dtype) for v in (*values, gradient)]
         p, *states, g = (Cell(kernel.load(r)) for r in refs)
         before = [x.node for x in (p, *states)]
-        _, numbers, shrink, decay = self.numbers
-
-        def coefficient(j, value):
-            node = kernel.add("coefficient", (), dtype, value=self.first + j)
-            return Coefficient(xp, node, value)
-        fields = []
-        for j, value in enumerate(numbers):
-            if isinstance(value, (float, np.floating)):
-                fields.append(coefficient(j, value))
-            else:
-                fields.append(value)
-                xp.assumed.append((self.first + j, eq, value, True))
-        count = len(numbers)
-        if shrink is not None:
-            xp.multiply(p, coefficient(count, shrink), p)
-        if decay:
-            s = xp.multiply(p, coefficient(count + 1, decay))
-            g = (xp.subtract if self.maximize else xp.add)(s, g)
-        elif self.maximize:
-            g = xp.negative(g)
-        type(self.optimizer).rule(xp, p, g, states, [Cell(None) for _ in range(self.optimizer.scratch)],
-                                  type(numbers)(*fields))
+        self.apply_rule(xp, p, states, g)
         for x, old, r in zip((p, *states), before, refs):
             if x.node is not old:
                 kernel.store(r, x.node)
         self.assumed = [(j - self.first, *rest) for j, *rest in xp.assumed]
         return kernel
 
+    def apply_rule(self, xp, p, states, g):
+        """Carry out the step on symbolic arrays: decay, then the optimiser's rule."""
+        _, numbers, shrink, decay = self.numbers
+        count, fields = len(numbers), self.symbolic(xp, numbers)
+        if shrink is not None:
+            xp.multiply(p, self.coefficient(xp, count, shrink), p)
+        if decay:
+            s = xp.multiply(p, self.coefficient(xp, count + 1, decay))
+            g = (xp.subtract if self.maximize else xp.add)(s, g)
+        elif self.maximize:
+            g = xp.negative(g)
+        scratch = [Cell(None) for _ in range(self.optimizer.scratch)]
+        type(self.optimizer).rule(xp, p, g, states, scratch, fields)
+
+    def symbolic(self, xp, numbers):
+        """The coefficients of the rule: floats are read in each step, others have to stay."""
+        fields = []
+        for j, value in enumerate(numbers):
+            if isinstance(value, (float, np.floating)):
+                fields.append(self.coefficient(xp, j, value))
+            else:
+                fields.append(value)
+                xp.assumed.append((self.first + j, eq, value, True))
+        return type(numbers)(*fields)
+
+    def coefficient(self, xp, j, value):
+        """Number `j` of the group's numbers, which C reads in each step."""
+        node = xp.kernel.add("coefficient", (), xp.dtype, value=self.first + j)
+        return Coefficient(xp, node, value)
+
+    # -- in each step ------------------------------------------------------------------------------
     def fits(self):
         """The numbers of this step; None if the optimiser has to take it itself."""
-        optimizer, group = self.optimizer, self.group
-        if self.whole is not None and all(map(is_, group["params"], self.whole)) and len(group["params"]) == self.n:
-            params = self.members                          # which have just been given their gradients
-        else:
-            params = [p for p in group["params"] if p._grad is not None]
-            if len(params) != self.n or not all(map(is_, params, self.members)):
-                return None
-        arrays = optimizer._arrays(params, self.names)
+        params = self.moved()
+        arrays = None if params is None else self.optimizer._arrays(params, self.names)
         if arrays is None or not all(map(is_, arrays, self.arrays)):
             return None
-        if self.plain is not None and len(group) == len(self.options) and all(
-                map(is_, map(group.get, self.options), self.plain)):
-            return self.numbers                            # the same options, and nothing that counts: the same step
-        if tuple(optimizer.slots(group)) != self.slots or bool(group.get("maximize")) is not self.maximize:
+        if self.has_same_options():
+            return self.numbers                            # nothing counts: the same step
+        found = self.now() if self.has_same_rule() else None
+        if found is None or not self.has_same_branches(found):
             return None
-        found = self.now()
-        if found is None:
-            return None
-        _, numbers, shrink, decay = found
-        if (shrink is None) is not (self.numbers[2] is None) or bool(decay) is not bool(self.numbers[3]):
-            return None
-        for j, relation, value, expected in self.assumed:
-            if relation(numbers[j], value) is not expected:
-                return None
         if not self.counters:
-            values = [group[k] for k in self.options]
-            self.plain = values if all([isinstance(v, PLAIN) or v is group["params"] for v in values]) else None
+            values = [self.group[k] for k in self.options]
+            plain = [isinstance(v, PLAIN) or v is self.group["params"] for v in values]
+            self.plain = values if all(plain) else None
             self.numbers = found
         return found
 
+    def moved(self):
+        """The parameters with gradients; None if they are others than when the C was written."""
+        params = self.group["params"]
+        if self.whole is not None and len(params) == self.n and all(map(is_, params, self.whole)):
+            return self.members                            # these have just been given gradients
+        params = [p for p in params if p._grad is not None]
+        same = len(params) == self.n and all(map(is_, params, self.members))
+        return params if same else None
 
+    def has_same_options(self):
+        """True if no option was replaced since a step without counters."""
+        group, options = self.group, self.options
+        return (self.plain is not None and len(group) == len(options)
+                and all(map(is_, map(group.get, options), self.plain)))
+
+    def has_same_rule(self):
+        """True if the options still ask for the same states and the same direction."""
+        return (tuple(self.optimizer.slots(self.group)) == self.slots
+                and bool(self.group.get("maximize")) is self.maximize)
+
+    def has_same_branches(self, found):
+        """True if these numbers lead through the same branches as when the C was written."""
+        _, numbers, shrink, decay = found
+        _, _, old_shrink, old_decay = self.numbers
+        if (shrink is None) is not (old_shrink is None) or bool(decay) is not bool(old_decay):
+            return False
+        return all([relation(numbers[j], value) is expected
+                    for j, relation, value, expected in self.assumed])
+
+
+def is_flat(array, dtype):
+    """True if C can go over an array as one line of memory."""
+    return (type(array) is np.ndarray and array.dtype == dtype
+            and array.flags.c_contiguous and array.flags.aligned)
+
+
+# ------------------------------------------------------------------ all groups of an optimiser
 def kernels_of(optimizer, pairs):
     """The groups of a step on (parameter, gradient) pairs, and a kernel for each parameter.
 
     NoLowering if C cannot take the step.
     """
-    if not isinstance(optimizer, Elementwise) or getattr(type(optimizer).step, "__wrapped__", None) is not \
-            getattr(Elementwise.step, "__wrapped__", None):
+    own_step, step = (getattr(c.step, "__wrapped__", None) for c in (type(optimizer), Elementwise))
+    if not isinstance(optimizer, Elementwise) or own_step is not step:
         raise NoLowering("it has a step of its own")
     gradients, groups, kernels, first = {id(p): g for p, g in pairs}, [], [], 0
     for group in optimizer.param_groups:
         members = [p for p in group["params"] if p._grad is not None]
         if not members:
             continue
-        if len({id(p) for p in members}) < len(members) or any(id(p) not in gradients for p in members):
+        ids = {id(p) for p in members}
+        if len(ids) < len(members) or not ids <= gradients.keys():
             raise NoLowering("other parameters than those of the program")
         found = Group(optimizer, group, members, first)
         found.check([gradients[id(p)] for p in members])
@@ -273,36 +315,53 @@ class Step:
     """One step in C: ``step(grads)`` is True, or False if the optimiser has to take it itself."""
 
     def __init__(self, optimizer, groups, run, arrays, line):
-        self.optimizer, self.groups, self.run, self.arrays, self.line = optimizer, groups, run, arrays, line
+        self.optimizer, self.groups, self.line = optimizer, groups, line
+        self.run, self.arrays = run, arrays
         self.numbers = (ctypes.c_double * (sum(len(g.numbers[1]) + 2 for g in groups)))()
-        self.last: list = []                               # of a step without counters: what it took
+        self.last: list = []  # of a step without counters: what it took
         self.memories = [m for g in groups for m in g.memories]
         self.address = ctypes.addressof(self.numbers)
         self.name, self.others = f"{type(optimizer).__name__}.step", len(optimizer.param_groups)
 
     def __call__(self, *gradients):
         optimizer = self.optimizer
-        if (optimisers._global_pre_hooks or optimisers._global_post_hooks or optimizer._optimizer_step_pre_hooks
-                or optimizer._optimizer_step_post_hooks or "step" in optimizer.__dict__
-                or len(optimizer.param_groups) != self.others):
+        found = None if self.is_hooked() or not self.has_same_groups() else self.numbers_now()
+        if found is None:
             return False
-        if len(self.groups) != self.others and sum(any(p._grad is not None for p in g["params"])
-                                                   for g in optimizer.param_groups) != len(self.groups):
-            return False
-        found = []
-        for g in self.groups:
-            if not any([g.group is x for x in optimizer.param_groups]):
-                return False
-            found.append(g.fits())
-            if found[-1] is None:
-                return False
-        if any([a is not b for a, b in zip(found, self.last)]) or not self.last:
+        if not self.last or any([a is not b for a, b in zip(found, self.last)]):
             self.count(found)
         self.run((*self.arrays, *gradients), self.address)
         if optimizer._opt_called is False:
             optimizer._opt_called = True
         bump_versions(self.memories, self.name, self.line)
         return True
+
+    def is_hooked(self):
+        """True if something else has to run with a step."""
+        optimizer = self.optimizer
+        return (optimisers._global_pre_hooks or optimisers._global_post_hooks
+                or optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks
+                or "step" in optimizer.__dict__)
+
+    def has_same_groups(self):
+        """True if the groups that have gradients are as many as when the C was written."""
+        groups = self.optimizer.param_groups
+        if len(groups) != self.others:
+            return False
+        return len(self.groups) == self.others or len(self.groups) == sum(
+            any(p._grad is not None for p in g["params"]) for g in groups)
+
+    def numbers_now(self):
+        """The numbers of each group; None if the optimiser has to take the step itself."""
+        found = []
+        for g in self.groups:
+            if not any([g.group is x for x in self.optimizer.param_groups]):
+                return None
+            numbers = g.fits()
+            if numbers is None:
+                return None
+            found.append(numbers)
+        return found
 
     def count(self, found):
         """Move counters on, and give C the coefficients."""
