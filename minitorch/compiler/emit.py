@@ -1,7 +1,8 @@
 """From a program to source: one readable function of NumPy calls, which runs on its own.
 
-The text is what is executed: ``compiled.source`` shows it. Large results go to buffers that are allocated once (see
-`buffers`), and runs of elementwise calls on large arrays become a loop over blocks that stay in the processor's cache.
+The text is what is executed: ``compiled.source`` shows it. Large results go to buffers that are
+allocated once (see `buffers`), and runs of elementwise calls on large arrays become a loop over
+blocks that stay in the processor's cache.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from .program import Instruction, Value
 
 __all__ = ["Source"]
 
-INFIX = {"np.add": "+", "np.subtract": "-", "np.multiply": "*", "np.divide": "/", "np.true_divide": "/",
-         "np.matmul": "@", "np.greater": ">", "np.less": "<", "np.greater_equal": ">=",
-         "np.less_equal": "<=", "np.equal": "==", "np.not_equal": "!="}
+INFIX = {"np.add": "+", "np.subtract": "-", "np.multiply": "*", "np.divide": "/",
+         "np.true_divide": "/", "np.matmul": "@", "np.greater": ">", "np.less": "<",
+         "np.greater_equal": ">=", "np.less_equal": "<=", "np.equal": "==", "np.not_equal": "!="}
 NUMPYS = "fiub"            # kinds of dtypes that have a name in NumPy, as bfloat16 has not
 LARGE = 1 << 16            # elements from which a run of elementwise calls is done block by block
-BLOCK = 1 << 15            # elements in a block: a few float32 blocks fit into the second-level cache
+BLOCK = 1 << 15  # elements in a block: a few float32 blocks fit into the second-level cache
 
 
 class Source:
@@ -32,11 +33,13 @@ class Source:
 
     offsets: dict = {}         # where arrays lie in an arena: the names of these are global
 
-    def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None):
+    def __init__(self, program, inputs, captured, backend, name="run", summary="",
+                 tensor_names=None):
         self.backend, self.tensor_names = backend, tensor_names or {}
         self.on_cpu = backend.xp is np
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
-        self.scope, self.names, self.setup, self.taken, self.counts = {}, {}, [], {"np", "F", "s", "i", name}, {}
+        self.scope, self.names, self.setup, self.counts = {}, {}, [], {}
+        self.taken = {"np", "F", "s", "i", name}
         self.groups = find_groups(program, buffers.last_uses(program))
         inner = {v for g in self.groups.values() for v in g.inner}
         ends = {n: first + len(g.instructions) - 1 for first, g in self.groups.items()
@@ -46,8 +49,9 @@ class Source:
         for v in (*inputs, *captured):
             self.names[v] = self.fresh(v.name or "x")
         body = self.body()
+        parameters = ", ".join(self.names[v] for v in (*inputs, *captured))
         self.text = "\n".join([f'"""{summary}"""', *self.imports(body), "", *self.allocations(), "",
-                               f"def {name}({', '.join(self.names[v] for v in (*inputs, *captured))}):", *body, ""])
+                               f"def {name}({parameters}):", *body, ""])
 
     def held(self):
         """The memory that outlives a run."""
@@ -65,15 +69,17 @@ class Source:
         if "set_gradients(" in text:
             lines += ["", "from minitorch.compiler.emit import set_gradients"]
         if "F." in text and self.on_cpu:
-            backend = ("from minitorch.backends.native import called; F = called()" if self.program.in_c else
-                       "from minitorch.core.device import host; F = host()")
+            backend = "from minitorch.core.device import host; F = host()"
+            if self.program.in_c:
+                backend = "from minitorch.backends.native import called; F = called()"
             lines += ["", f"{backend}   # ops that are more than a NumPy call"]
         return lines
 
     def allocations(self):
-        return [f"memory{i} = np.empty(({size},), np.uint8)" for i, size in enumerate(self.sizes)] + self.setup
+        memory = [f"memory{i} = np.empty(({n},), np.uint8)" for i, n in enumerate(self.sizes)]
+        return memory + self.setup
 
-    # -- names ---------------------------------------------------------------------------------------------
+    # -- names -------------------------------------------------------------------------------------
     def fresh(self, wanted):
         """A name that is not taken yet, as near as possible to the wanted one."""
         stem = identifier(wanted)
@@ -119,28 +125,24 @@ class Source:
         if hasattr(value, "get_last_lr"):
             return self.fresh("schedule"), f"a {comment(type(value).__name__)}"
         if hasattr(value, "needs_grad"):
-            return self.fresh(self.tensor_names.get(id(value), "leaf") + "_tensor"), f"the tensor, {list(value.shape)}"
+            name = self.tensor_names.get(id(value), "leaf") + "_tensor"
+            return self.fresh(name), f"the tensor, {list(value.shape)}"
         return self.numbered("k"), comment(repr(value))
 
-    # -- expressions ---------------------------------------------------------------------------------------
+    # -- expressions -------------------------------------------------------------------------------
     def spell(self, x):
         """An operand as source."""
         if isinstance(x, Value):
             return self.name_of(x)
-        if type(x) is float and not math.isfinite(x):
-            return {"nan": "np.nan", "inf": "np.inf", "-inf": "-np.inf"}[repr(x)]
-        if x is None or x is Ellipsis or type(x) in (bool, int, float, str):
-            return "..." if x is Ellipsis else repr(x)
+        found = plain(x)
+        if found is not None:
+            return found
         if isinstance(x, tuple) and not hasattr(x, "_fields"):
-            return "(" + ", ".join(map(self.spell, x)) + ("," if len(x) == 1 else "") + ")"
+            return f"({as_tuple(map(self.spell, x))})"
         if isinstance(x, list):
             return "[" + ", ".join(map(self.spell, x)) + "]"
         if isinstance(x, slice):
             return f"slice({self.spell(x.start)}, {self.spell(x.stop)}, {self.spell(x.step)})"
-        if isinstance(x, np.dtype) and x.kind in NUMPYS and x.isnative:
-            return f"np.{'bool_' if x.kind == 'b' else x.name}"
-        if isinstance(x, type) and issubclass(x, np.generic):
-            return f"np.{x.__name__}"
         if isinstance(x, np.generic):
             return self.constant(np.asarray(x))
         for name, known in self.scope.items():
@@ -156,22 +158,23 @@ class Source:
                 return ":".join(ends if i.step is None else [*ends, self.spell(i.step)])
             return self.spell(i)
         if isinstance(x, tuple):
-            return ", ".join(map(part, x)) + ("," if len(x) == 1 else "") if x else "()"
+            return as_tuple(map(part, x)) or "()"
         return part(x)
 
     def arguments(self, args, kwargs):
-        return ", ".join([*map(self.spell, args), *(f"{k}={self.spell(v)}" for k, v in kwargs.items())])
+        texts = [self.spell(x) for x in args]
+        return ", ".join(texts + [f"{k}={self.spell(v)}" for k, v in kwargs.items()])
 
     def scalar_operands(self, i):
-        """The operands of a ufunc with numbers as 0-d arrays of the result's type: NumPy converts those faster."""
+        """The operands of a ufunc, numbers as 0-d arrays, which NumPy converts faster."""
         if not buffers.is_elementwise(i) or not self.on_cpu:
             return i.args
         arrays = [a for a in i.args if isinstance(a, Value)]
         kind = arrays[0].dtype if arrays else None
         if kind is None or not is_floating(kind) or any(a.dtype != kind for a in arrays):
             return i.args
-        return tuple(self.number(a, kind) if isinstance(a, (int, float)) and not isinstance(a, bool) else a
-                     for a in i.args)
+        return tuple(self.number(a, kind) if isinstance(a, (int, float))
+                     and not isinstance(a, bool) else a for a in i.args)
 
     def number(self, x, dtype):
         key = "number", repr(x), dtype
@@ -194,7 +197,7 @@ class Source:
         extra = f", out={out}" if out else ""
         return f"{i.name}({self.arguments(args, i.kwargs)}{extra})"
 
-    # -- statements ----------------------------------------------------------------------------------------
+    # -- statements --------------------------------------------------------------------------------
     def body(self):
         lines, self.phase = [], None
         skip = {i for g in self.groups.values() for i in g.instructions}
@@ -218,19 +221,26 @@ class Source:
         if i.kind == "write":
             return [f"{self.spell(i.args[0])}[{self.index(i.args[1])}] = {self.spell(i.args[2])}"]
         if not i.results:
-            target = i.kwargs.get("out")
-            if i.name in INFIX and target is not None and i.args[0] is target and len(i.kwargs) == 1 and (
-                    target not in self.offsets):           # ``b += x`` would make the global name a local one
-                return [f"{self.spell(target)} {INFIX[i.name]}= {self.spell(self.scalar_operands(i)[1])}"]
-            return [self.expression(i)]
+            if not self.is_augmented(i):
+                return [self.expression(i)]
+            target, operand = i.kwargs["out"], self.scalar_operands(i)[1]
+            return [f"{self.spell(target)} {INFIX[i.name]}= {self.spell(operand)}"]
         target = self.targets(i)
         place = self.places.get(i.results[0])
         if place is not None:
-            return [f"{target} = {self.expression(i, self.buffer(place, i.results[0]))}    {self.remark(i)}".rstrip()]
+            text = self.expression(i, self.buffer(place, i.results[0]))
+            return [f"{target} = {text}    {self.remark(i)}"]
         text = self.expression(i)
         if i.results[0].scalar and i.template is i.results[0] and self.must_be_array(i.results[0]):
             text = f"np.asarray({text})"
-        return [f"{target} = {text}    {self.remark(i)}".rstrip()]
+        return [f"{target} = {text}    {self.remark(i)}"]
+
+    def is_augmented(self, i):
+        """True for ``x += y``; not where x is global, which would make its name a local one."""
+        target = i.kwargs.get("out")
+        if target is None or target in self.offsets or i.name not in INFIX:
+            return False
+        return i.args[0] is target and len(i.kwargs) == 1
 
     def remark(self, i):
         v = i.results[0]
@@ -245,9 +255,9 @@ class Source:
         def spell(t):
             if isinstance(t, Value):
                 return self.name_of(t)
-            return f"({', '.join(map(spell, t))}{',' if len(t) == 1 else ''})" if isinstance(t, tuple) else "_"
+            return f"({as_tuple(map(spell, t))})" if isinstance(t, tuple) else "_"
         if isinstance(i.template, tuple):
-            return ", ".join(map(spell, i.template)) + ("," if len(i.template) == 1 else "")
+            return as_tuple(map(spell, i.template))
         return self.name_of(i.template)
 
     def buffer(self, place, v):
@@ -255,8 +265,8 @@ class Source:
         key = place, v.shape, v.dtype
         if key not in self.names:
             self.names[key] = self.numbered("b")
-            self.setup.append(f"{self.names[key]} = memory{place}[:{v.nbytes}].view({self.spell(v.dtype)})"
-                              f".reshape({v.shape!r})")
+            memory = f"memory{place}[:{v.nbytes}].view({self.spell(v.dtype)})"
+            self.setup.append(f"{self.names[key]} = {memory}.reshape({v.shape!r})")
         return self.names[key]
 
     def effect(self, i):
@@ -269,64 +279,94 @@ class Source:
         self.scope["set_gradients"] = set_gradients
         return ["set_gradients([" + ",\n               ".join(pairs) + "])", f"{name}.step()"]
 
-    # -- blocks --------------------------------------------------------------------------------------------
+    # -- blocks ------------------------------------------------------------------------------------
     def block_loop(self, group):
         """A run of elementwise calls as a loop over blocks of the leading dimension."""
         rows, height = group.shape[0], group.height
-        local, lines = {}, []
-        for v in group.outer:                              # results that are read after the loop
-            place = self.places.get(v)
-            made = self.buffer(place, v) if place is not None else f"np.empty({v.shape!r}, np.{v.dtype.name})"
-            lines.append(f"{self.name_of(v)} = {made}")
-        for i in group.instructions:
-            for v in i.operands():
-                if v.shape[:1] == group.shape[:1] and len(v.shape) == len(group.shape) and v not in group.made:
-                    local[v] = f"{self.name_of(v)}[s]"
+        lines = [f"{self.name_of(v)} = {self.result_of_loop(v)}" for v in group.outer]
+        cut = [v for i in group.instructions for v in i.operands() if group.cuts(v)]
+        blocks = {v: f"{self.name_of(v)}[s]" for v in cut}
         remark = f"# {len(group.instructions)} elementwise steps in blocks that stay in the cache"
-        lines += [f"for i in range(0, {rows}, {height}):    {remark}", f"    s = slice(i, i + {height})"]
-        scratch = {}
+        lines += [f"for i in range(0, {rows}, {height}):    {remark}",
+                  f"    s = slice(i, i + {height})"]
         saved = dict(self.names)
-        for v in local:
-            self.names[v] = local[v]
+        blocks |= {v: f"{saved[v]}[s]" for v in group.outer}
+        self.names |= {v: blocks[v] for v in cut}
         for i in group.instructions:
-            v = i.results[0]
-            if is_fusible(i):                              # it makes an array of its own
-                target = f"{saved[v]}[s]" if v in group.outer else self.numbered("t")
-                lines.append(f"    {target} = {self.expression(i)}")
-            else:
-                target = f"{saved[v]}[s]" if v in group.outer else self.scratch_block(group, v, scratch, i)
-                lines.append(f"    {self.expression(i, target)}")
-            self.names[v] = target
-            for u in i.operands():                         # scratch that is free again
-                if u in scratch and group.last[u] == i:
-                    group.free.setdefault(u.dtype, []).append(scratch[u])
+            lines.append("    " + self.step_of_loop(group, i, blocks))
         self.names.update(saved)
-        for v in group.made:
-            if v not in group.outer:
-                self.names.pop(v, None)
+        for v in group.inner:
+            self.names.pop(v, None)
         return lines
 
-    def scratch_block(self, group, v, scratch, i):
+    def result_of_loop(self, v):
+        """The memory of a result that is read after the loop."""
+        place = self.places.get(v)
+        if place is not None:
+            return self.buffer(place, v)
+        return f"np.empty({v.shape!r}, np.{v.dtype.name})"
+
+    def step_of_loop(self, group, i, blocks):
+        """One call on blocks; `blocks` are those that results go to."""
+        v = i.results[0]
+        if is_fusible(i):                                  # it makes an array of its own
+            target = blocks.get(v) or self.numbered("t")
+            text = f"{target} = {self.expression(i)}"
+        else:
+            target = blocks.get(v) or self.scratch_block(group, v, i)
+            text = self.expression(i, target)
+        self.names[v] = target
+        for u in group.dying(i):
+            group.free.setdefault(u.dtype, []).append(group.scratch[u])
+        return text
+
+    def scratch_block(self, group, v, i):
         """A block-sized array for a result that is only read in the loop."""
         free = group.free.setdefault(v.dtype, [])
-        dying = [u for u in i.operands() if u in scratch and group.last[u] == i and u.dtype == v.dtype]
+        dying = [u for u in group.dying(i) if u.dtype == v.dtype]
         if dying:                                          # take an operand's place
-            scratch[v] = scratch.pop(dying[0])
+            name = group.scratch.pop(dying[0])
         elif free:
-            scratch[v] = free.pop()
+            name = free.pop()
         else:
             shape = (group.height, *group.shape[1:])
-            scratch[v] = self.numbered("t")
-            self.setup.append(f"{scratch[v]} = np.empty({shape!r}, np.{v.dtype.name})")
-        name = scratch[v]
-        return name if group.shape[0] % group.height == 0 else f"{name}[:min({group.height}, {group.shape[0]} - i)]"
+            name = self.numbered("t")
+            self.setup.append(f"{name} = np.empty({shape!r}, np.{v.dtype.name})")
+        group.scratch[v] = name
+        rows, height = group.shape[0], group.height
+        return name if rows % height == 0 else f"{name}[:min({height}, {rows} - i)]"
+
+
+def plain(x):
+    """An object whose source is the same everywhere; None if it is none of these."""
+    if type(x) is float and not math.isfinite(x):
+        return {"nan": "np.nan", "inf": "np.inf", "-inf": "-np.inf"}[repr(x)]
+    if x is Ellipsis:
+        return "..."
+    if x is None or type(x) in (bool, int, float, str):
+        return repr(x)
+    if isinstance(x, np.dtype) and x.kind in NUMPYS and x.isnative:
+        return f"np.{'bool_' if x.kind == 'b' else x.name}"
+    if isinstance(x, type) and issubclass(x, np.generic):
+        return f"np.{x.__name__}"
+    return None
+
+
+def as_tuple(texts):
+    """The inner text of a tuple."""
+    texts = [*texts]
+    return ", ".join(texts) + ("," if len(texts) == 1 else "")
 
 
 def identifier(text, otherwise="_"):
-    """A name for generated source, as near as possible to `text`: Python takes some letters for others, so ASCII."""
+    """A name for generated source, as near as possible to `text`.
+
+    In ASCII: Python takes some other letters for each other.
+    """
     name = re.sub(r"[^0-9A-Za-z_]", "_", text)
     if otherwise != "_":
-        return name if name == text and name.isidentifier() and not keyword.iskeyword(name) else otherwise
+        fits = name == text and name.isidentifier() and not keyword.iskeyword(name)
+        return name if fits else otherwise
     return "_" + name if not name or name[0].isdigit() or keyword.iskeyword(name) else name
 
 
@@ -349,14 +389,22 @@ class Group:
         self.instructions, self.shape, self.outer, self.height = instructions, shape, outer, height
         self.made = {i.results[0] for i in instructions}
         self.inner = self.made - set(outer)
-        self.free, self.last = {}, {}
-        for i in instructions:
-            for v in i.operands():
-                self.last[v] = i
+        self.scratch: dict = {}  # results of the loop alone -> their arrays
+        self.free: dict = {}                               # dtype -> arrays that are free again
+        self.last = {v: i for i in instructions for v in i.operands()}
+
+    def cuts(self, v):
+        """True for an operand from outside of which the loop takes blocks."""
+        same = len(v.shape) == len(self.shape) and v.shape[:1] == self.shape[:1]
+        return same and v not in self.made
+
+    def dying(self, i):
+        """The operands in scratch that an instruction is the last to read."""
+        return [u for u in i.operands() if u in self.scratch and self.last[u] == i]
 
 
 def find_groups(program, last):
-    """The runs of at least two elementwise calls on large arrays; number of the first instruction -> Group."""
+    """The runs of elementwise calls on large arrays: number of the first instruction -> Group."""
     groups, run = {}, []
 
     def close(end):
@@ -364,9 +412,8 @@ def find_groups(program, last):
             shape = run[0][1].results[0].shape
             inside = [i.results[0] for _, i in run]
             outer = [v for v in inside if last[v] >= end or read_as_view(program, v, run)]
-            if len(outer) < len(inside) + 1:
-                per_row = max(1, math.prod(shape[1:]))
-                groups[run[0][0]] = Group([i for _, i in run], shape, outer, max(1, min(shape[0], BLOCK // per_row)))
+            height = max(1, min(shape[0], BLOCK // max(1, math.prod(shape[1:]))))
+            groups[run[0][0]] = Group([i for _, i in run], shape, outer, height)
         run.clear()
 
     for n, i in enumerate(program.instructions):
@@ -392,16 +439,30 @@ def is_fusible(i):
 
 
 def is_blockable(i):
-    """An elementwise call whose operands can be cut along the leading dimension."""
-    fusible = is_fusible(i) and i.template is i.results[0]
-    if not (fusible or buffers.is_elementwise(i)):
+    """True for an elementwise call whose operands can be cut along the leading dimension."""
+    if is_fusible(i) and i.template is i.results[0]:
+        fits = same_shape
+    elif buffers.is_elementwise(i):
+        fits = broadcasts_in_blocks
+    else:
         return False
     v = i.results[0]
-    if fusible and any(o.shape != v.shape for o in i.operands()):
-        return False
+    return can_be_cut(v) and all(fits(o.shape, v.shape) for o in i.operands())
+
+
+def can_be_cut(v):
+    """True for a large result whose blocks are arrays that the loop can make."""
     if math.prod(v.shape) < LARGE or math.prod(v.shape[1:]) > BLOCK or v.root is not v:
         return False
-    if not v.example.flags.c_contiguous or v.dtype.kind not in NUMPYS:     # the loop's arrays are, and have a name
-        return False
-    return all(o.shape == v.shape or len(o.shape) < len(v.shape) or
-               (len(o.shape) == len(v.shape) and o.shape[0] in (1, v.shape[0])) for o in i.operands())
+    return v.example.flags.c_contiguous and v.dtype.kind in NUMPYS
+
+
+def same_shape(shape, result):
+    return shape == result
+
+
+def broadcasts_in_blocks(shape, result):
+    """True if a block of the result needs a block of an operand, or the same of it each time."""
+    if len(shape) != len(result):
+        return len(shape) < len(result)
+    return shape == result or shape[0] in (1, result[0])

@@ -1,9 +1,11 @@
-"""Lowering of reading and writing by indices: ``x[i]``, ``x[i] = y``, gather, scatter, index_select and their kin.
+"""Lowering of reading and writing by indices: ``x[i]``, ``x[i] = y``, gather, scatter, index_select
+and their kin.
 
-All of them look up elements of an array: for each element of a kernel the strides of its dimensions say where, and
-numbers that are read from memory say how much further on. Numbers are checked where they are read, since nobody may
-write past an array's end; the references do that by asking for the values, and so cannot be traced. Where an element
-is written several times, it is in the order of the indices, as by NumPy.
+All of them look up elements of an array: for each element of a kernel the strides of its dimensions
+say where, and numbers that are read from memory say how much further on. Numbers are checked where
+they are read, since nobody may write past an array's end; the references do that by asking for the
+values, and so cannot be traced. Where an element is written several times, it is in the order of
+the indices, as by NumPy.
 """
 
 from __future__ import annotations
@@ -19,16 +21,20 @@ from .program import Value
 
 __all__ = ["ELEMENT", "FLAT", "Indexed", "Lookup", "PROBABILITY"]
 
-ELEMENT, SLICE, FLAT, PROBABILITY = 3, 4, 5, 6     # the errors of gather, of ``x[i]``, of take, of what is none
+# the errors of gather, of ``x[i]``, of take, of what is none
+ELEMENT, SLICE, FLAT, PROBABILITY = 3, 4, 5, 6
 I64 = np.dtype(np.int64)
-COMBINED = {"add": "add", "multiply": "multiply", "maximum": "maximum", "minimum": "minimum"}       # ``ufunc.at``
+# ``ufunc.at``
+COMBINED = {"add": "add", "multiply": "multiply", "maximum": "maximum", "minimum": "minimum"}
 
 
 class Lookup(NamedTuple):
-    """Numbers that an index array gives along a dimension of `size`, whose elements are `stride` apart.
+    """Numbers that an index array gives along a dimension of `size`, whose elements are `stride`
+    apart.
 
-    `strides` are those of the index for the dimensions of a kernel. `check` is the function of C: "element" takes
-    numbers from 0 on, "wrapped" negative ones too. `kind` is the error, `dim` the dimension that it names.
+    `strides` are those of the index for the dimensions of a kernel. `check` is the function of C:
+    "element" takes numbers from 0 on, "wrapped" negative ones too. `kind` is the error, `dim` the
+    dimension that it names.
     """
 
     index: Value  # type: ignore[assignment]              # not tuple's method
@@ -43,7 +49,7 @@ class Lookup(NamedTuple):
 class Indexed:
     """A part of `Lowering`."""
 
-    # -- what all of them do -----------------------------------------------------------------------------------
+    # -- what all of them do -----------------------------------------------------------------------
     def looked_up(self, kernel, ref, lookups):
         """Where the elements of a ref lie: the ref, and how much further on than it says."""
         if not lookups or 0 in kernel.dims:
@@ -53,14 +59,15 @@ class Indexed:
             if look.index.dtype.kind != "i" or look.index.dtype.itemsize < 4 or not look.size:
                 raise NoLowering("indices of another kind")
             number = kernel.load(self.ref(look.index).moved(look.strides))
-            node = kernel.add("index", [number], I64, value=(look.check, look.size, look.kind + 8 * look.dim))
+            check = look.check, look.size, look.kind + 8 * look.dim
+            node = kernel.add("index", [number], I64, value=check)
             if look.stride != 1:
-                node = kernel.add("multiply", [node, kernel.const(look.stride, I64)], I64)
-            found = node if found is None else kernel.add("add", [found, node], I64)
+                node = kernel.apply("multiply", node, kernel.const(look.stride, I64))
+            found = node if found is None else kernel.apply("add", found, node)
         return ref, found
 
     def picked(self, name, dims, to, ref, lookups):
-        """``to = x[...]``: a kernel over the elements of the result, from the ref of `x` and its lookups."""
+        """``to = x[...]``, from the ref of `x` and its lookups: a kernel over the result."""
         if 0 in dims:
             return []
         kernel = Kernel(tuple(dims) or (1,), name)
@@ -71,16 +78,11 @@ class Indexed:
         return [kernel]
 
     def put_at(self, name, dims, ref, lookups, x, how="put"):
-        """``x[...] = y``, or another of `AT`: a kernel over the elements of the indices, in their order."""
+        """``x[...] = y``, or another of `AT`: a kernel over the indices, in their order."""
         if 0 in dims:
             return []
         number = not isinstance(x, Value)
-        if how != "put" and (is_half(ref.dtype) or number or x.dtype != ref.dtype and not is_half(x.dtype)):
-            raise NoLowering("operands of these types")
-        if not number and is_inexact(x.dtype) and ref.dtype.kind in "iu":
-            raise NoLowering("from floats to integers")
-        if not number and x.root is ref.root or any(look.index.root is ref.root for look in lookups):
-            raise NoLowering("operands overlap what is written")
+        check_put(how, ref, lookups, None if number else x)
         kernel = Kernel(tuple(dims) or (1,), name)
         ref, further = self.looked_up(kernel, ref, lookups)
         node = x if number or self.is_number(x) else kernel.load(self.ref(x, kernel.dims))
@@ -88,8 +90,10 @@ class Indexed:
         return [kernel]
 
     def changed(self, x, out, how, change):
-        """`out` as a copy of `x`, or as zeros if that is None, and what `change` does to it; 16-bit floats are added up
-        in float32."""
+        """`out` as a copy of `x`, or as zeros if that is None, and what `change` does to it.
+
+        16-bit floats are added up in float32.
+        """
         wide = how != "put" and is_half(out.dtype)
         target = Value("made", np.empty(out.shape, np.float32)) if wide else out
         items = self.fill(target, 0) if x is None else self.copied(x, target)
@@ -106,14 +110,18 @@ class Indexed:
         r = self.ref(v)
         return r.moved([0 if d == axis else s for d, s in enumerate(r.strides)]), r.strides[axis]
 
-    # -- an index for every element ----------------------------------------------------------------------------
+    # -- an index for every element ----------------------------------------------------------------
     def elements(self, v, index, dim):
-        """The ref of ``v[..., index, ...]`` and its lookup: as many dimensions, none of them larger but `dim`."""
+        """The ref of ``v[..., index, ...]`` and its lookup.
+
+        The index has as many dimensions, none of them larger but `dim`.
+        """
         dims, axis = index.shape, dim % max(len(index.shape), 1)
         if any(n > m for d, (n, m) in enumerate(zip(dims, v.shape)) if d != axis):
             raise NoLowering("shapes")
         ref, stride = self.along(v, dims, axis)
-        return ref, [Lookup(index, self.ref(index).strides, v.shape[axis], stride, kind=ELEMENT, dim=axis)]
+        strides = self.ref(index).strides
+        return ref, [Lookup(index, strides, v.shape[axis], stride, kind=ELEMENT, dim=axis)]
 
     @lowers(OP, "gather")
     def op_gather(self, i, x, index, *, dim):
@@ -152,7 +160,8 @@ class Indexed:
     def np_take_along_axis(self, i, x, index, axis):
         ref, (look,) = self.elements(x, index, axis)
         look = look._replace(check="wrapped", kind=SLICE)
-        return self.picked("take_along_axis", index.shape, self.ref(i.results[0], index.shape), ref, [look])
+        out = self.ref(i.results[0], index.shape)
+        return self.picked("take_along_axis", index.shape, out, ref, [look])
 
     @lowers(CALL, "put_along_axis")
     def np_put_along_axis(self, i, x, index, values, axis):
@@ -160,7 +169,7 @@ class Indexed:
         look = look._replace(check="wrapped", kind=SLICE)
         return self.put_at("put_along_axis", index.shape, ref, [look], values)
 
-    # -- an index for every slice --------------------------------------------------------------------------------
+    # -- an index for every slice ------------------------------------------------------------------
     def slices(self, v, index, dim):
         """The dimensions of ``v``'s slices that a vector names, their ref and their lookup."""
         if not v.shape or len(index.shape) > 1:
@@ -185,11 +194,13 @@ class Indexed:
 
     @lowers(OP, "index_select_backward")
     def op_index_select_backward(self, i, grad, index, *, shape, dim):
-        return self.changed(None, i.results[0], "add", lambda out: self.into_slices(i, out, index, dim, grad, "add"))
+        return self.changed(None, i.results[0], "add", lambda out: self.into_slices(
+            i, out, index, dim, grad, "add"))
 
     @lowers(OP, "index_add")
     def op_index_add(self, i, x, index, source, *, dim, how="add"):
-        return self.changed(x, i.results[0], how, lambda out: self.into_slices(i, out, index, dim, source, how))
+        return self.changed(x, i.results[0], how, lambda out: self.into_slices(
+            i, out, index, dim, source, how))
 
     @lowers(OP, "index_copy")
     def op_index_copy(self, i, x, index, source, *, dim):
@@ -199,9 +210,10 @@ class Indexed:
     def op_index_fill(self, i, x, index, value, *, dim):
         out = i.results[0]
         dims, ref, (look,) = self.slices(out, index, dim)
-        return [*self.copied(x, out), *self.put_at("index_fill", dims, ref, [look._replace(check="wrapped")], value)]
+        look = look._replace(check="wrapped")
+        return [*self.copied(x, out), *self.put_at("index_fill", dims, ref, [look], value)]
 
-    # -- elements by their number --------------------------------------------------------------------------------
+    # -- elements by their number ------------------------------------------------------------------
     def by_number(self, v, index):
         if not v.example.flags.c_contiguous or not v.shape:
             raise NoLowering("layout")
@@ -211,7 +223,8 @@ class Indexed:
 
     @lowers(OP, "take")
     def op_take(self, i, x, index):
-        return self.picked("take", index.shape, self.ref(i.results[0], index.shape or (1,)), *self.by_number(x, index))
+        out = self.ref(i.results[0], index.shape or (1,))
+        return self.picked("take", index.shape, out, *self.by_number(x, index))
 
     @lowers(OP, "put")
     def op_put(self, i, x, index, source, *, accumulate):
@@ -222,47 +235,31 @@ class Indexed:
         return self.changed(x, out, how, lambda out: self.put_at(
             "put", index.shape, *self.by_number(out, index), source, how))
 
-    # -- NumPy's brackets ----------------------------------------------------------------------------------------
+    # -- NumPy's brackets --------------------------------------------------------------------------
     def bracketed(self, x, index):
-        """The dimensions of ``x[index]``, where arrays are among the indices; its ref and its lookups.
+        """The dimensions of ``x[index]``, where arrays are among the indices; its ref and its
+        lookups.
 
-        The dimensions of arrays and numbers, which broadcast, stand in the place of these if they are neighbours, else
-        in front.
+        The dimensions of arrays and numbers, which broadcast, stand in the place of these if they
+        are neighbours, else in front.
         """
         index = index if isinstance(index, tuple) else (index,)
-        if any(isinstance(part, Value) and part.dtype.kind != "i" or isinstance(part, (list, bool)) for part in index):
+        if any(isinstance(part, Value) and part.dtype.kind != "i" or isinstance(part, (list, bool))
+               for part in index):
             raise NoLowering("an index by arrays of another kind")
-        index = without_ellipsis(index, len(x.shape))
+        index, source = without_ellipsis(index, len(x.shape)), self.ref(x)
+        slices, offset, looks = parts_of(index, x.shape, source)
+        common = np.broadcast_shapes(*[part.shape for part, *_ in looks])
         arrays = [n for n, part in enumerate(index) if isinstance(part, (Value, int))]
-        common = np.broadcast_shapes(*[p.shape for p in index if isinstance(p, Value)])
-        own, source, at = [], self.ref(x), 0               # own: (dimension, stride), the slices of the result
-        offset, looks, front = source.offset, [], 0
-        for n, part in enumerate(index):
-            if part is None:
-                own.append((1, 0))
-                continue
-            size, stride = x.shape[at], source.strides[at]
-            if isinstance(part, Value):
-                looks.append((part, size, stride, at))
-            elif isinstance(part, slice):
-                start, stop, step = part.indices(size)
-                own.append((len(range(start, stop, step)), stride * step))
-                offset += start * stride
-            else:
-                offset += (part + size * (part < 0)) * stride
-            if n == arrays[0]:
-                front = len(own)
-            at += 1
-        if arrays[-1] - arrays[0] >= len(arrays):          # something stands between them
-            front = 0
-        lead, rest = own[:front], own[front:]
+        neighbours = arrays[-1] - arrays[0] < len(arrays)
+        front = arrays[0] if neighbours else 0             # slices before the arrays' dimensions
+        lead, rest = slices[:front], slices[front:]
         dims = (*[n for n, _ in lead], *common, *[n for n, _ in rest])
         strides = [*[s for _, s in lead], *[0] * len(common), *[s for _, s in rest]]
         lookups = []
         for part, size, stride, dim in looks:
-            inner = self.ref(part, common).strides
-            lookups.append(Lookup(part, (*[0] * len(lead), *inner, *[0] * len(rest)), size, stride, "wrapped", SLICE,
-                                  dim))
+            inner = (*[0] * len(lead), *self.ref(part, common).strides, *[0] * len(rest))
+            lookups.append(Lookup(part, inner, size, stride, "wrapped", SLICE, dim))
         return dims, Ref(source.root, source.anchor, offset, strides, source.dtype), lookups
 
     @lowers(["index"])
@@ -274,19 +271,26 @@ class Indexed:
         return self.picked("index", dims, self.ref(i.results[0], dims), ref, lookups)
 
     def write_at(self, target, index, value, how="put"):
-        """``target[index] = value`` for an index with arrays, or ``ufunc.at``; a mask of all elements is a choice."""
-        mask = isinstance(index, Value) and index.dtype == bool and index.shape == target.shape and how == "put"
-        if mask and not isinstance(value, Value):
-            old = target.dtype
-            return self.map("masked", target, [index, value, target], lambda kernel, m, x, y: kernel.add(
-                "select", [m, self.operand(kernel, x, old), y], old))
+        """``target[index] = value`` for an index with arrays, or ``ufunc.at``."""
+        mask = isinstance(index, Value) and index.dtype == bool and index.shape == target.shape
+        if mask and how == "put" and not isinstance(value, Value):
+            return self.write_masked(target, index, value)
         dims, ref, lookups = self.bracketed(target, index)
         if isinstance(value, Value) and len(value.shape) > len(dims):
             raise NoLowering("shapes")
         if not dims:
             raise NoLowering("one element")
         self.kind(target)
-        return self.put_at("index_put" if how == "put" else "index_add", dims, ref, lookups, value, how)
+        name = "index_put" if how == "put" else "index_add"
+        return self.put_at(name, dims, ref, lookups, value, how)
+
+    def write_masked(self, target, mask, value):
+        """``target[mask] = value`` for a mask of all elements and a number: a choice."""
+        dtype = target.dtype
+
+        def chosen(kernel, m, x, y):
+            return kernel.add("select", [m, self.operand(kernel, x, dtype), y], dtype)
+        return self.map("masked", target, [mask, value, target], chosen)
 
     @lowers(["at"])
     def combined_at(self, i, target, index, value):
@@ -300,6 +304,42 @@ class Indexed:
         if kwargs or axis is None or not isinstance(index, Value):
             raise NoLowering("arguments")
         return self.read_at(i, x, (*[slice(None)] * (axis % len(x.shape)), index))
+
+
+def check_put(how, ref, lookups, x):
+    """NoLowering for an array that cannot be put where lookups say; None for a number."""
+    wrong = x is None or x.dtype != ref.dtype and not is_half(x.dtype)
+    if how != "put" and (wrong or is_half(ref.dtype)):
+        raise NoLowering("operands of these types")
+    if x is not None and is_inexact(x.dtype) and ref.dtype.kind in "iu":
+        raise NoLowering("from floats to integers")
+    read = [look.index.root for look in lookups] + ([] if x is None else [x.root])
+    if any(root is ref.root for root in read):
+        raise NoLowering("operands overlap what is written")
+
+
+def parts_of(index, shape, ref):
+    """What an index with arrays says of an array of a shape at a ref.
+
+    (dimension, stride) of the slices that are dimensions of the result, the offset, and (array,
+    size, stride, dimension) for each array.
+    """
+    slices, looks, offset, dim = [], [], ref.offset, 0
+    for part in index:
+        if part is None:
+            slices.append((1, 0))
+            continue
+        size, stride = shape[dim], ref.strides[dim]
+        if isinstance(part, Value):
+            looks.append((part, size, stride, dim))
+        elif isinstance(part, slice):
+            start, stop, step = part.indices(size)
+            slices.append((len(range(start, stop, step)), stride * step))
+            offset += start * stride
+        else:
+            offset += (part + size * (part < 0)) * stride
+        dim += 1
+    return slices, offset, looks
 
 
 def without_ellipsis(index, ndim):

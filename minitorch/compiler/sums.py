@@ -16,14 +16,41 @@ __all__ = ["ALIASES", "Sums"]
 
 ALIASES = {"sum": "add", "max": "maximum", "min": "minimum", "amax": "maximum", "amin": "minimum",
            "all": "logical_and", "any": "logical_or"}
-REDUCE = {"add": "sum", "maximum": "max", "minimum": "min", "logical_and": "min", "logical_or": "max",
-          "multiply": "prod"}
-RUNNING = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logaddexp": "logaddexp"}
+REDUCE = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
+          "logical_and": "min", "logical_or": "max"}
+RUNNING = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
+           "logaddexp": "logaddexp"}
 
 
 def by_memory(shape, strides, without=-1):
-    """The dimensions with more than one element, but for one, in the order in which they lie in memory."""
-    return sorted((d for d in range(len(shape)) if shape[d] != 1 and d != without), key=lambda d: (-abs(strides[d]), d))
+    """The dimensions with more than one element, in the order in which they lie in memory."""
+    dims = [d for d in range(len(shape)) if shape[d] != 1 and d != without]
+    return sorted(dims, key=lambda d: (-abs(strides[d]), d))
+
+
+def asked_axis(i, ufunc, axis):
+    """The axis of ``ufunc.reduce``, or of a method or function, where it is None by default."""
+    if i.name.endswith(".reduce"):
+        return axis
+    if ufunc != "add" and len(i.args) > 2:  # not a dtype, but an array for the result
+        raise NoLowering("arguments")
+    return i.kwargs.get("axis", i.args[1] if len(i.args) > 1 else None)
+
+
+def axes_of(x, axis):
+    """The dimensions that an axis, several or None stands for."""
+    if not x.shape:
+        return set()
+    if axis is None:
+        return set(range(len(x.shape)))
+    return {a % len(x.shape) for a in ((axis,) if isinstance(axis, int) else axis)}
+
+
+def check_start(kind, x, initial=None, **others):
+    """NoLowering for a reduction that does not start with its neutral value."""
+    lowest = kind == "max" and initial == -math.inf and x.dtype.char in "fd"
+    if others or not (initial is None or lowest):
+        raise NoLowering("arguments")
 
 
 class Sums:
@@ -31,72 +58,82 @@ class Sums:
 
     most_of_short_rows = 4096  # elements, beyond which NumPy is faster
 
-    # -- reductions ----------------------------------------------------------------------------------------
+    # -- reductions --------------------------------------------------------------------------------
     def reduction(self, i, ufunc, x, axis=0, dtype=None, out=None, keepdims=False, **kwargs):
-        """``ufunc.reduce``, or the method or function of that name, whose axis is None by default."""
-        if not i.name.endswith(".reduce"):
-            axis = i.kwargs.get("axis", i.args[1] if len(i.args) > 1 else None)
-            if ufunc != "add" and len(i.args) > 2:
-                raise NoLowering("arguments")
+        """``ufunc.reduce``, or the method or function of that name."""
+        axis = asked_axis(i, ufunc, axis)
         result = i.results[0] if out is None else out
-        if not all(isinstance(v, Value) for v in (x, result)) or ufunc not in REDUCE or is_half(x.dtype):
+        if not isinstance(x, Value) or not isinstance(result, Value):
+            raise NoLowering("arguments")
+        if ufunc not in REDUCE or is_half(x.dtype):
             raise NoLowering("arguments")
         if out is not None and out.root is x.root:
             raise NoLowering("operands overlap what is written")
         kind = REDUCE[ufunc]
-        least = kwargs.pop("initial", None)
-        if kwargs or not (least is None or kind == "max" and least == -math.inf and x.dtype.char in "fd"):
-            raise NoLowering("arguments")
-        axes = range(len(x.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
-        axes = {a % len(x.shape) for a in axes} if x.shape else set()
-        if kind in ("sum", "prod") and dtype is not None and np.dtype(dtype) != result.dtype:
-            raise NoLowering("dtype")
-        if ufunc.startswith("logical"):
-            work = np.dtype(bool)
-        else:
-            work = result.dtype
-        self.kind(x, result)
-        if kind in ("sum", "prod") and work.char not in "fdilqhb":
-            raise NoLowering("dtype")
+        check_start(kind, x, **kwargs)
+        axes = axes_of(x, axis)
+        work = np.dtype(bool) if ufunc.startswith("logical") else result.dtype
+        self.check_types(kind, x, dtype, result, work)
         if 0 in x.shape:
             raise NoLowering("nothing in it")
         if kind == "sum" and work.char in "fd":
-            if x in self.summed:                           # a sum in two steps, as NumPy is asked for: in one
-                inner, before = self.summed[x]
-                rest = [d for d in range(len(inner.shape)) if d not in before]
-                x, axes = inner, before | {rest[a] for a in axes}
-            if not {x.root, result.root} & self.written and not keepdims:
-                self.summed[result] = x, axes
+            x, axes = self.summed_at_once(x, axes, result, keepdims)
         return self.reduced(ufunc, kind, x, axes, result, work)
+
+    def check_types(self, kind, x, dtype, result, work):
+        """NoLowering for a sum or product in other types than those of C."""
+        adds_up = kind in ("sum", "prod")
+        if adds_up and dtype is not None and np.dtype(dtype) != result.dtype:
+            raise NoLowering("dtype")
+        self.kind(x, result)
+        if adds_up and work.char not in "fdilqhb":
+            raise NoLowering("dtype")
+
+    def summed_at_once(self, x, axes, result, keepdims):
+        """The array and the dimensions of a sum; of a sum of a sum those of both in one."""
+        if x in self.summed:
+            inner, before = self.summed[x]
+            rest = [d for d in range(len(inner.shape)) if d not in before]
+            x, axes = inner, before | {rest[a] for a in axes}
+        if not {x.root, result.root} & self.written and not keepdims:
+            self.summed[result] = x, axes
+        return x, axes
 
     def reduced(self, name, kind, x, axes, result, work):
         """A kernel that reduces `x` over some dimensions."""
         source, shape = self.ref(x), x.shape
         axes = {a for a in axes if shape[a] != 1}
-        placed = iter([s for n, s in zip(result.shape, self.ref(result).strides) if n != 1])
-        target = [0 if d in axes or n == 1 else next(placed) for d, n in enumerate(shape)]
-        order = by_memory(shape, source.strides)
-        rest = [d for d in order if d not in axes]
-        reduced = [d for d in order if d in axes]
-        dims = tuple(shape[d] for d in order) or (1,)
-        ref = source.moved([source.strides[d] for d in order] or [0])
-        to = Ref(result, result, 0, [target[d] for d in order] or [0], result.dtype)
+        target = self.strides_of_result(shape, axes, result)
         if result.root is not result:
             raise NoLowering("a view")
+        order = by_memory(shape, source.strides)
+        ref = source.moved([source.strides[d] for d in order] or [0])
+        to = Ref(result, result, 0, [target[d] for d in order] or [0], result.dtype)
+        dims = tuple(shape[d] for d in order) or (1,)
         kernel = Kernel(dims, name if name.startswith("logical") else kind)
         if not axes:
             kernel.store(to, kernel.cast(kernel.load(ref), work))
             return [kernel]
-        if order == rest + reduced:
-            return self.by_rows(kernel, kind, ref, to, len(rest), work)
+        lead = len(order) - len(axes)
+        if axes == {*order[lead:]}:                        # the last ones in memory
+            return self.by_rows(kernel, kind, ref, to, lead, work)
         self.spread(kernel, kind, ref, to, work)
         return [kernel]
 
+    def strides_of_result(self, shape, axes, result):
+        """Strides of a result for the dimensions of what is reduced to it over `axes`."""
+        placed = iter([s for n, s in zip(result.shape, self.ref(result).strides) if n != 1])
+        return [0 if d in axes or n == 1 else next(placed) for d, n in enumerate(shape)]
+
     def spread(self, kernel, kind, ref, to, work):
-        """A reduction over any dimensions: row by row into an array; of maxima and products one of each row first."""
+        """A reduction over any dimensions, row by row into an array.
+
+        Of maxima and products one of each row first.
+        """
         if kind != "sum" and to.strides[-1] == 0 and 1 < kernel.dims[-1] < 16 and (
                 math.prod(kernel.dims) > self.most_of_short_rows):
-            raise NoLowering("short rows")                 # such as windows of pooling, which NumPy takes side by side
+            # such as windows of pooling, which NumPy takes side by side
+            raise NoLowering("short rows")
         x = kernel.cast(kernel.load(ref), work)
         if kind != "sum" and to.strides[-1] == 0 and kernel.dims[-1] > 1:
             x = kernel.reduce(kind, x)
@@ -106,7 +143,8 @@ class Sums:
         """A reduction of the last dimensions: of rows, where these are one in memory."""
         dims, columns = kernel.dims, math.prod(kernel.dims[lead:])
         row = restride(dims[lead:], ref.strides[lead:], (columns,))
-        if row is None or kind == "sum" and not lead and len(dims) > 1:    # everything: in the shape of neighbours
+        everything = kind == "sum" and not lead and len(dims) > 1      # in the shape of neighbours
+        if row is None or everything:
             self.spread(kernel, kind, ref, to, work)
             return [kernel]
         kernel.dims = (*dims[:lead], columns)
@@ -114,12 +152,14 @@ class Sums:
         kernel.store(to, kernel.reduce(kind, kernel.cast(kernel.load(ref), work)))
         return [kernel]
 
-    # -- places of extremes ----------------------------------------------------------------------------------
+    # -- places of extremes ------------------------------------------------------------------------
     def rows_along(self, name, x, axis, *outs):
-        """A kernel whose columns are one dimension of `x`; its elements; refs of `outs`, which lack it or have one."""
-        shape = x.shape
-        source = self.ref(x)
-        order = [*by_memory(shape, [0 if d == axis else s for d, s in enumerate(source.strides)], axis), axis]
+        """A kernel whose columns are one dimension of `x`; its elements; refs of `outs`.
+
+        These lack that dimension, or have one element in it.
+        """
+        shape, source = x.shape, self.ref(x)
+        order = [*by_memory(shape, source.strides, axis), axis]
         kernel = Kernel(tuple(shape[d] for d in order), name)
         found = []
         for out in outs:
@@ -130,16 +170,18 @@ class Sums:
                 strides[axis] = 0
             found.append(self.ref(out).moved([strides[d] for d in order]))
         node = kernel.load(source.moved([source.strides[d] for d in order]))
-        return kernel, kernel.cast(node, np.dtype(np.float32)) if is_half(x.dtype) else node, *found
+        if is_half(x.dtype):
+            node = kernel.cast(node, np.dtype(np.float32))
+        return kernel, node, *found
 
     def first_place(self, kernel, x, kind):
-        """The extreme of each row, and the first column where it is: that of a NaN, if there is one."""
+        """The extreme of each row, and the first column where it is; a NaN is the extreme."""
         found, i64 = kernel.reduce(kind, x), np.dtype(np.int64)
-        here = kernel.add("equal", [x, found], np.dtype(bool))
+        here = kernel.test("equal", x, found)
         if x.dtype.kind == "f":                            # bfloat16 is float32 within kernels
-            here = kernel.add("logical_or", [here, kernel.add("isnan", [x], np.dtype(bool))], np.dtype(bool))
+            here = kernel.test("logical_or", here, kernel.test("isnan", x))
         columns = kernel.cast(kernel.add("column", (), np.dtype(np.int32), level="e"), i64)
-        columns = kernel.add("select", [here, columns, kernel.const(kernel.dims[-1], i64)], i64)
+        columns = kernel.apply("select", here, columns, kernel.const(kernel.dims[-1], i64))
         return found, kernel.reduce("min", columns)
 
     @lowers(OP, "extremum")
@@ -155,8 +197,9 @@ class Sums:
     @lowers(CALL, "argmax")
     def np_argmax(self, i, x, axis=None, out=None, keepdims=False, name="argmax"):
         self.kind(x)
-        if axis is None and x.example.flags.c_contiguous and x.shape and out is None and x.example.size > 1:
-            kernel = Kernel((x.example.size,), name)       # of all elements
+        dense = x.example.flags.c_contiguous and x.shape and x.example.size > 1
+        if axis is None and dense and out is None:         # of all elements
+            kernel = Kernel((x.example.size,), name)
             nodes, to = kernel.load(self.ref(x, kernel.dims, (1,))), self.ref(i.results[0], (1,))
             nodes = kernel.cast(nodes, np.dtype(np.float32)) if is_half(x.dtype) else nodes
             kernel.store(to.moved((0,)), self.first_place(kernel, nodes, name[3:])[1])
@@ -181,21 +224,25 @@ class Sums:
         to = self.ref(out)
         order = [*by_memory(shape, to.strides, axis), axis]
         kernel = Kernel(tuple(shape[d] for d in order), "put")
-        value, place = (kernel.load(self.ref(v, shape).moved([self.ref(v, shape).strides[d] for d in order]))
-                        for v in (x, index))
-        here = kernel.add("equal", [kernel.cast(kernel.add("column", (), np.dtype(np.int32), level="e"), index.dtype),
-                                    place], np.dtype(bool))
-        kernel.store(to.moved([to.strides[d] for d in order]),
-                     kernel.add("select", [here, value, kernel.const(0, value.dtype)], value.dtype))
+        refs = [self.ref(v, shape) for v in (x, index)]
+        value, place = (kernel.load(r.moved([r.strides[d] for d in order])) for r in refs)
+        column = kernel.add("column", (), np.dtype(np.int32), level="e")
+        column = kernel.cast(column, index.dtype)
+        here = kernel.test("equal", column, place)
+        found = kernel.apply("select", here, value, kernel.const(0, value.dtype))
+        kernel.store(to.moved([to.strides[d] for d in order]), found)
         return [kernel]
 
-    # -- running sums ------------------------------------------------------------------------------------------
+    # -- running sums ------------------------------------------------------------------------------
     def running(self, i, ufunc, x, axis=0, dtype=None, out=None):
         """``ufunc.accumulate``, along rows or from row to row."""
         result = i.results[0]
-        if out is not None or ufunc not in RUNNING or not isinstance(x, Value) or 0 in x.shape or not x.shape:
+        if out is not None or ufunc not in RUNNING or not isinstance(x, Value):
             raise NoLowering("arguments")
-        if result.dtype.char not in "fd" and result.dtype.kind != "i" or x.dtype.name not in c_words.TYPES:
+        if 0 in x.shape or not x.shape:
+            raise NoLowering("arguments")
+        adds_up = result.dtype.char in "fd" or result.dtype.kind == "i"
+        if not adds_up or x.dtype.name not in c_words.TYPES:
             raise NoLowering("dtype")
         axis %= len(x.shape)
         order, name = by_memory(x.shape, self.ref(x).strides), "cum" + RUNNING[ufunc]
@@ -203,55 +250,63 @@ class Sums:
             op, (kernel, nodes, to) = "across", self.rows_across(name, x, result, axis, order)
         else:
             op, (kernel, nodes, to) = "running", self.rows_along(name, x, axis, result)
-        kernel.store(to, kernel.add(op, [kernel.cast(nodes, result.dtype)], result.dtype, level="e",
-                                    value=RUNNING[ufunc]))
+        nodes = kernel.cast(nodes, result.dtype)
+        kernel.store(to, kernel.add(op, [nodes], result.dtype, level="e", value=RUNNING[ufunc]))
         return [kernel]
 
     def rows_across(self, name, x, out, axis, order):
-        """A kernel whose columns are what lies behind a dimension in memory, whose last rows are this dimension."""
+        """A kernel whose last rows are a dimension, its columns what lies behind it in memory."""
         a, b = self.ref(x), self.ref(out)
         inner = order[order.index(axis) + 1:]
         sizes = [x.shape[d] for d in inner]
-        joined = [restride(sizes, [r.strides[d] for d in inner], (math.prod(sizes),)) for r in (a, b)]
+        joined = [restride(sizes, [r.strides[d] for d in inner], (math.prod(sizes),))
+                  for r in (a, b)]
         lead = [d for d in order if d != axis and d not in inner]
         if None in joined:                                 # there are gaps: the last of them alone
-            lead, joined, sizes = [*lead, *inner[:-1]], [(r.strides[inner[-1]],) for r in (a, b)], sizes[-1:]
+            *others, last = inner
+            lead, sizes = [*lead, *others], sizes[-1:]
+            joined = [(r.strides[last],) for r in (a, b)]
         kernel = Kernel((*[x.shape[d] for d in (*lead, axis)], math.prod(sizes)), name)
-        refs = [r.moved((*[r.strides[d] for d in (*lead, axis)], *last)) for r, last in zip((a, b), joined)]
+        refs = [r.moved((*[r.strides[d] for d in (*lead, axis)], *columns))
+                for r, columns in zip((a, b), joined)]
         return kernel, kernel.load(refs[0]), refs[1]
 
-    # -- products ------------------------------------------------------------------------------------------
+    # -- products ----------------------------------------------------------------------------------
     multiplies = staticmethod(as_blas)                     # what an operand may lie like
 
     @lowers(["ufunc"], "matmul")
     @lowers(OP, "gemm")
     def np_matmul(self, i, a, b, out=None):
         out = i.results[0] if out is None else out
-        if not all(isinstance(v, Value) for v in (a, b, out)) or out.root is not out:
-            raise NoLowering("operands")
-        self.kind(out)
-        if any(v.dtype != out.dtype for v in (a, b)) or out.dtype.char not in "fd":
-            raise NoLowering("dtypes")
-        if len(a.shape) < 1 or len(b.shape) < 1 or 0 in (*a.shape, *b.shape):
-            raise NoLowering("shapes")
-        if len(a.shape) == 1 or len(b.shape) == 1:
+        self.check_product(a, b, out)
+        if 1 in (len(a.shape), len(b.shape)):
             return self.by_vector(a, b, out)
         if not out.example.flags.c_contiguous:
             raise NoLowering("layout")
-        shape, inner = out.shape, a.shape[-1]
-        lead = len(shape)
-        strides = []
-        for v in (a, b):
-            r = self.ref(v)
-            s = [0] * (lead - len(v.shape)) + list(r.strides)
-            strides.append(r.moved(s))
-        if not all(self.multiplies(v.shape, r.strides) for v, r in zip((a, b), strides)):
+        refs = [self.broadcast(v, len(out.shape)) for v in (a, b)]
+        if not all(self.multiplies(v.shape, r.strides) for v, r in zip((a, b), refs)):
             raise NoLowering("the layout of an operand")
-        return [Product(*strides, self.ref(out), shape, inner)]
+        return [Product(*refs, self.ref(out), out.shape, a.shape[-1])]
+
+    def check_product(self, a, b, out):
+        """NoLowering unless two arrays of floats are multiplied into one that is no view."""
+        if not all(isinstance(v, Value) for v in (a, b, out)) or out.root is not out:
+            raise NoLowering("operands")
+        self.kind(out)
+        if {a.dtype, b.dtype} != {out.dtype} or out.dtype.char not in "fd":
+            raise NoLowering("dtypes")
+        if not a.shape or not b.shape or 0 in (*a.shape, *b.shape):
+            raise NoLowering("shapes")
+
+    def broadcast(self, v, ndim):
+        """A ref of a value with dimensions in front, along which it is the same."""
+        r = self.ref(v)
+        return r.moved([0] * (ndim - len(v.shape)) + list(r.strides))
 
     @lowers(CALL, "dot")
     def np_dot(self, i, a, b, out=None):
-        if isinstance(b, Value) and isinstance(a, Value) and (len(a.shape) > 2 or len(b.shape) > 2):
+        values = isinstance(a, Value) and isinstance(b, Value)
+        if values and max(len(a.shape), len(b.shape)) > 2:
             raise NoLowering("dot of more dimensions")
         return self.np_matmul(i, a, b, out)
 
@@ -273,7 +328,8 @@ class Sums:
         v = v.moved((0, *v.strides))
         ones = vector.kind == "constant" and bool((vector.example == 1).all())
         to = Ref(out, out, 0, (1 if dims[0] > 1 else 0, 0), out.dtype)
-        if abs(m.strides[0]) < abs(m.strides[1]) and dims[0] > 1:      # rows of memory are the columns here
+        # rows of memory are the columns here
+        if abs(m.strides[0]) < abs(m.strides[1]) and dims[0] > 1:
             kernel = Kernel(dims[::-1], "sum" if ones else "dot")
             x = kernel.load(m.moved(m.strides[::-1]))
             if not ones:
