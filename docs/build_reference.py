@@ -15,12 +15,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import minitorch  # noqa: E402
-from minitorch.core.registry import (  # noqa: E402
-    FUNCTIONS,
-    METHODS,
-    OPS,
-    PROMOTIONS,  # noqa: E402
-)
+from minitorch.core.promotion import PROMOTIONS  # noqa: E402
+from minitorch.core.registry import FUNCTIONS, METHODS, OPS  # noqa: E402
 from minitorch.ops.define import OPTIONS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
