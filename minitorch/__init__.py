@@ -78,13 +78,13 @@ late.places.update(
     warn="minitorch.explain.callers:warn",
 )
 
-# The guests' functions behind methods and functions of the kernel: all that the kernel knows of guests.
+# The functions of guests behind methods and functions of the kernel: all that the kernel knows of
+# guests. The two of serialization are here because it is loaded with the first file.
 _guests.places.update(
-    reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
-    deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     array_namespace="minitorch.array_api:namespace",
     checkup="minitorch.viz.checkups:Checkup",
     Compiled="minitorch.compiler.compiled:Compiled",
+    deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     DistributedDataParallel="minitorch.distributed.ddp:DistributedDataParallel",
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",
@@ -93,8 +93,9 @@ _guests.places.update(
     has_peers="minitorch.distributed.batch_norm:has_peers",
     module_html="minitorch.viz.modules:module_html",
     nested_of_elements="minitorch.nested._internal.strided:of_elements",
-    op_namespace="minitorch.library.namespaces:namespace",
     NestedTensor="minitorch.nested._internal.nested_tensor:NestedTensor",
+    op_namespace="minitorch.library.namespaces:namespace",
+    reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
     Replay="minitorch.viz.replays:Replay",
     resize_as_sparse_="minitorch.sparse.pointwise:resize_as_sparse_",
     share_memory="minitorch.multiprocessing.sharing:share_memory",

@@ -76,7 +76,7 @@ class Node:
 
 def made_node(op, parents, saved, shape, backend, kind=Node):
     """A node that no generated call has made; `kind` is its class."""
-    node = kind()
+    node = object.__new__(kind)
     node.op, node.parents, node.saved, node.shape = op, parents, saved, shape
     node.backend, node.time, node.hooks = backend, version_counter, None
     return node
