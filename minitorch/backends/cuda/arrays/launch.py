@@ -4,9 +4,11 @@
 16-bit floats are computed in float32 and rounded once, and Python numbers stay as precise as the compute dtype.
 """
 
-import itertools
+import functools
 import math
+import operator
 import struct
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,7 +79,7 @@ def first_launch(F, key, functor, operands, out_dtype, T, V, numbers, out=None):
     arrays = [x for x in operands if x.__class__ is F.ndarray]
     shape = np.broadcast_shapes(*[x.shape for x in arrays])
     like = max(arrays, key=lambda x: (x.shape == shape, x.size))
-    ordered = like.shape == shape and not like._c_contiguous and is_dense(like)
+    ordered = like.shape == shape and not like._c_contiguous and is_dense(*place(like))
     if out is not None:
         ordered = check_fits(out, shape)
     else:
@@ -105,60 +107,90 @@ def start(F, kernel, grid, arguments, constants):
     return function, (grid,), values
 
 
-def map_into(F, functor, out, operands, T, V, numbers=(0, 0), kernels=None):
-    """Write ``functor(*operands)`` into `out`, whose shape the operands broadcast to; returns what `start` does."""
+# ---- one pass over the elements ------------------------------------------------------------------------------
+class Layout(NamedTuple):
+    """How the elements of some arrays, of which the first is written, are shared out to threads.
+
+    A launch is (blocks, the offset in elements at which it finds each array, the kernel's last parameter). That is the
+    number of elements if all arrays lie alike (`flat`), else a record with their strides.
+    """
+
+    flat: bool
+    vector: int                                            # elements that a thread takes at once
+    launches: list
+
+
+@functools.lru_cache(maxsize=4096)
+def layout(places, width, aligned):
+    """The Layout of arrays that lie at `places`: (shape, strides, itemsize), or None for a number.
+
+    `width` is the size of the widest elements; `aligned`: all arrays begin at a multiple of 16
+    bytes. None if strides are not multiples of the size of elements: kernels cannot read that.
+    """
+    shape, vector = places[0][0], 16 // width if aligned else 1
+    if aligned and are_flat(places):
+        size = math.prod(shape)
+        blocks = -(-size // (THREADS * UNROLL * vector))
+        return Layout(True, vector, [(blocks, (0,) * len(places), size)])
+    arrays = [((), (), 1) if x is None else x for x in places]              # a number is repeated
+    steps = tuple([broadcast_strides(shape, own, strides) for own, strides, _ in arrays])
+    itemsizes = tuple([itemsize for *_, itemsize in arrays])
+    if any([s % size for row, size in zip(steps, itemsizes) for s in row]):
+        return None
+    vector, chunks = plan(shape, steps, itemsizes, vector)
+    return Layout(False, vector, [(-(-n // THREADS), offsets, record) for offsets, record, n in chunks])
+
+
+def place(array):
+    return array.shape, array.strides, array.itemsize
+
+
+def are_flat(places):
+    """True if all arrays lie without gaps and in the same order, so that one index serves them."""
+    shape, strides, itemsize = places[0]
+    return is_dense(*places[0]) and all([
+        x is None or x[0] == shape and all([n == 1 or own * itemsize == step * x[2]
+                                            for n, own, step in zip(shape, x[1], strides)])
+        for x in places])
+
+
+def is_dense(shape, strides, itemsize):
+    """True if an array fills its memory without gaps."""
+    return dense_order(shape, strides, itemsize) is not None
+
+
+def map_into(F, functor, out, operands, T, V, numbers=NO_NUMBERS, kernels=None):
+    """Write ``functor(*operands)`` into `out`, whose shape the operands broadcast to.
+
+    Returns what `start` does, for each launch.
+    """
     if not out.size:
         return []
-    dtypes = (T, V, T)
-    arrays = [x if x.__class__ is F.ndarray else None for x in operands]
-    bits = [0 if x.__class__ is F.ndarray else number_bits(x, d) for x, d in zip(operands, dtypes)]
-    bits = bits if len(arrays) > 1 else []
-    extra = [number_bits(n, T) for n in numbers]
-    arity = len(arrays)
+    arity, ndarray = len(operands), F.ndarray
     kernels = kernels or MAPS[arity]
-    constants = {"OP": functor, "ARITY": arity}
+    arrays = [out, *[x if x.__class__ is ndarray else None for x in operands]]
+    address = functools.reduce(operator.or_, [x.data.ptr for x in arrays if x is not None])
+    found = layout(tuple([None if x is None else place(x) for x in arrays]),
+                   max(out.itemsize, T.itemsize, V.itemsize), not address & 15)
+    if found is None:
+        unaligned(F, functor, out, operands)
+        return []
+    words = [number_bits(n, T) for n in numbers]
+    if arity > 1:                                          # these kernels take numbers as operands
+        words[:0] = [0 if x.__class__ is ndarray else number_bits(x, d)
+                     for x, d in zip(operands, (T, V, T))]
+    constants = {"OP": functor, "ARITY": arity, "VECTOR": found.vector}
     if kernels is RAW:
-        constants["T"] = constants["U"] = T
+        constants |= {"T": T, "U": T}
     elif arity > 1:
-        constants["T"], constants["V"] = T, V
-    shape, strides, aligned = out.shape, out.strides, out.data.ptr
-    flat = contiguous = out._c_contiguous
-    for x in arrays:
-        if x is not None:
-            aligned |= x.data.ptr
-            if x.shape != shape:
-                flat = contiguous = False
-            elif contiguous:
-                flat = contiguous = x._c_contiguous
-    if not contiguous:
-        flat = all([x is None or x.shape == shape and x.strides == strides and x.itemsize == out.itemsize
-                    for x in arrays]) and is_dense(out)
-    width = max(out.itemsize, T.itemsize, V.itemsize if arity > 1 else 0)
-    if flat and not aligned & 15:
-        constants["VECTOR"] = vector = 16 // width
-        size = out.size
-        return [start(F, kernels[1], -(-size // (THREADS * UNROLL * vector)), (out, *arrays, *bits, *extra, size),
-                      {"FLAT": 1, **constants})]
-    present = [out, *[x for x in arrays if x is not None]]
-    itemsizes = tuple([x.itemsize for x in present])
-    steps = tuple([x.strides if x.shape == shape else broadcast_strides(shape, x.shape, x.strides) for x in present])
-    for step, size in zip(steps, itemsizes):
-        if any([s % size for s in step]):                  # a view of another type, between its elements
-            unaligned(F, functor, out, operands)
-            return []
-    vector, chunks = plan(shape, steps, itemsizes, 16 // width if not aligned & 15 else 1)
-    count, launched = itertools.count(1), []
-    places = [0] + [None if x is None else next(count) for x in arrays]        # in the plan, which numbers are not in
-    for offsets, record, n in chunks:
-        record = record if None not in places else expand_operands(record, places)
-        views = [None if i is None else moved(F, x, offsets[i]) for i, x in zip(places, [out, *arrays])]
-        launched.append(start(F, kernels[0], -(-n // THREADS), (*views, *bits, *extra, record),
-                              {"VECTOR": vector, **constants}))
+        constants |= {"T": T, "V": V}
+    if found.flat:
+        constants["FLAT"] = 1
+    launched = []
+    for blocks, offsets, last in found.launches:
+        views = [moved(F, x, offset) for x, offset in zip(arrays, offsets)]
+        launched.append(start(F, kernels[found.flat], blocks, (*views, *words, last), constants))
     return launched
-
-
-def is_dense(array):
-    return dense_order(array.shape, array.strides, array.itemsize) is not None
 
 
 def unaligned(F, functor, out, operands):
@@ -171,14 +203,6 @@ def unaligned(F, functor, out, operands):
 def raw_copy(F, dst, src, bits):
     """Elements from one array to another of the same dtype, whose size is that of `bits`."""
     map_into(F, "identity", dst, (src,), bits, bits, kernels=RAW)
-
-
-def expand_operands(record, places):
-    """A layout whose rows are the operands, one for each, when some of them are numbers."""
-    found = record.copy()
-    for k, i in enumerate(places):
-        found["strides"][k] = record["strides"][i] if i is not None else 0
-    return found
 
 
 def moved(F, array, offset):
