@@ -6,7 +6,7 @@ Integers, slices, None and Ellipsis give views. Lists and tensors, of integers o
 an element that was taken several times is summed.
 """
 
-from ...core.grad_mode import grad_mode, open_levels
+from ...core.grad_mode import grad_mode, open_batches, open_levels
 from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, overwrite
 from ...core.memory import require_apart, require_no_overlap
@@ -133,46 +133,59 @@ def __setitem__(self, item, value):
     """
     if item is False:                                      # a mask that is True nowhere
         return
-    if grad_mode.batches and of_one_batch(self, item) is not self:
-        raise of_one_batch(self, item).backend.not_in_place()
+    if open_batches and grad_mode.batches:
+        require_memory_for(self, item)
     basic, advanced = parse(self, item)
     is_tensor = isinstance(value, Tensor)
-    recorded = open_levels and grad_mode.levels or (
-        grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad))
+    needs_grad = self.needs_grad or is_tensor and value.needs_grad
+    recorded = needs_grad and grad_mode.enabled or open_levels and grad_mode.levels
     piece = self if basic is None else _slice(self, basic) if recorded else part(self, basic)
-    if not is_tensor:
-        value = as_number(value, self.dtype)
-    elif advanced is not None and value.array.dtype != self.array.dtype and not is_fill(advanced, value):
-        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {self.dtype.name} for the "
-                           f"destination and {value.dtype.name} for the source: write value.to(x.dtype)")
-    if is_tensor and value.backend is not self.backend:
-        if value.backend.depth > self.backend.depth:
-            raise value.backend.not_in_place()
-        value = value.to(self.device) if value.array.ndim else value
     if is_tensor:
-        if advanced is not None and value.array.ndim > 1:  # leading dimensions of size 1 have no say, as in PyTorch
-            value = without_leading(value)
-        if advanced is None and not (self.needs_grad or value.needs_grad or recorded) and is_same_memory(
-                piece.array, value.array):
-            return
+        value = source_of(value, self, advanced)
+        if (advanced is None and not needs_grad and not recorded
+                and is_same_memory(piece.array, value.array)):
+            return                                         # the last step of ``x[0] += 1``
         require_apart(piece.array, value)
+    else:
+        value = as_number(value, self.dtype)
     if advanced is None:
         require_no_overlap(piece.array)
+        advanced = (Ellipsis,)
     if recorded:
         value = value.to(self.dtype) if is_tensor else value
-        if advanced is None:
-            overwrite(piece, _index_put(piece, value, (Ellipsis,)), "__setitem__")
-        else:
-            overwrite(piece, _index_put(piece, value, advanced), "__setitem__")
-        return
-    check_is_no_leaf(self, "__setitem__")
+        overwrite(piece, _index_put(piece, value, advanced), "__setitem__")
+    else:
+        check_is_no_leaf(self, "__setitem__")
+        write(piece.array, advanced, value.array if is_tensor else value)
+        bump_version(self, "__setitem__")
+
+
+def require_memory_for(x, written):
+    """Raise if a tensor to be written, or an index, is of a batch: `x` has memory for one element only."""
+    for y in written if written.__class__ is tuple else (written,):
+        if isinstance(y, Tensor) and y.backend.depth > x.backend.depth:
+            raise y.backend.not_in_place()
+
+
+def source_of(value, x, advanced):
+    """The tensor `value` as it is written into `x`: on its device, of its dtype where PyTorch asks for that."""
+    if advanced is not None and value.array.dtype != x.array.dtype and not is_fill(advanced, value):
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {x.dtype.name} for the "
+                           f"destination and {value.dtype.name} for the source: write value.to(x.dtype)")
+    if value.backend is not x.backend:
+        require_memory_for(x, value)
+        value = value.to(x.device) if value.array.ndim else value
+    return without_leading(value) if advanced is not None and value.array.ndim > 1 else value
+
+
+def write(array, index, value):
+    """Write a number or an array into a raw array, with PyTorch's errors."""
     try:
-        piece.array[advanced if advanced is not None else Ellipsis] = value.array if is_tensor else value
+        array[index] = value
     except ValueError as error:
         raise RuntimeError(f"shape mismatch in x[...] = value: {error}") from None
     except IndexError as error:
         raise wrong_index(error) from None
-    bump_version(self, "__setitem__")
 
 
 def part(x, index):
@@ -184,7 +197,10 @@ def part(x, index):
 
 
 def without_leading(value):
-    """A view of `value` without its leading dimensions of size 1, which NumPy refuses to broadcast to a mask."""
+    """A view of `value` without its leading dimensions of size 1, which do not matter in PyTorch.
+
+    NumPy refuses to broadcast them to a mask.
+    """
     lead = 0
     while lead < value.array.ndim and value.array.shape[lead] == 1:
         lead += 1
