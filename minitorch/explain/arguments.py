@@ -5,6 +5,9 @@ Python's or NumPy's about something that the caller never wrote; `rightly` finds
 """
 
 import inspect
+from collections.abc import Callable
+from types import NoneType
+from typing import NamedTuple
 
 from ..core.dtypes import dtype
 from ..core.tensor import Tensor
@@ -12,11 +15,8 @@ from .failures import wrong_index
 
 __all__ = ["no_device", "of_call", "of_frame", "rightly"]
 
-# Words of Python's and NumPy's errors for a value that is not an integer or a number, or that they
-# cannot compute with.
-TELLING = ("object", "operand", "not supported between", "could not convert", "invalid literal", "ufunc", "numpy",
-           "ndarray", "np.", "can't multiply", "can only", "an integer", "unhashable", "unsupported")
 DIMENSIONS = ("dim", "dim0", "dim1", "start_dim", "end_dim", "axis0", "axis1")
+REQUIRED = inspect.Parameter.empty                         # the default of a parameter without one
 
 
 def of_call(error, function, args, kwargs, name=None):
@@ -82,29 +82,61 @@ def _no_tensor(error, name, given, defaults):
     return None
 
 
+# ---- an argument that stands where an integer, another number or a tensor belongs ----------------------------
+# How Python's and NumPy's errors begin to speak of a value that they cannot compute or count with.
+ABOUT_VALUES = ("object", "operand", "not supported between", "could not convert", "invalid literal",
+                "ufunc", "numpy", "ndarray", "np.", "can't multiply", "can only", "an integer",
+                "unhashable", "unsupported")
+NUMBER = "Tensor or a number"
+
+
+def mentions(text, *words):
+    """True if an error's text is about a value, and one of these words is in it."""
+    return any([word in text for word in ABOUT_VALUES]) and any([word in text for word in words])
+
+
+def names(text, x):
+    """True if an error's text is about a value of x's type, or x itself."""
+    return mentions(text, f"'{_type(x)}'", *([repr(x)] if isinstance(x, str | list) else ()))
+
+
+class Rule(NamedTuple):
+    """Arguments of the types `given` are wrong for a parameter if an error says something of them."""
+
+    given: object
+    parameter: Callable                                    # (name, default): whether the rule is about it
+    said: Callable                                         # (the error's text, the argument)
+    wanted: str                                            # what the argument must be
+
+
+RULES = (
+    Rule(float | str, lambda k, default: k in DIMENSIONS, lambda text, x: True, "int"),
+    Rule(float, lambda k, default: True, lambda text, x: names(text, x) and "integer" in text, "int"),
+    Rule(str, lambda k, default: not isinstance(default, str),
+         lambda text, x: names(text, x) or mentions(text, "string", "ufunc"), NUMBER),
+    Rule(NoneType, lambda k, default: type(default) is int or k in DIMENSIONS and default is not None,
+         lambda text, x: mentions(text, "None", "ufunc"), "int"),
+    Rule(NoneType, lambda k, default: default is not None,
+         lambda text, x: mentions(text, "None", "ufunc"), NUMBER),
+    Rule(list | tuple | int | float, lambda k, default: default is REQUIRED, names, "Tensor"),
+    Rule(dtype, lambda k, default: k != "dtype", lambda text, x: mentions(text, ""), "Tensor"),
+)
+
+
 def _no_number(error, name, given, defaults):
-    """An argument that stands where an integer, another number or a tensor belongs."""
+    """The first argument to which a rule applies."""
     if not isinstance(error, TypeError | ValueError | IndexError | AttributeError):
         return None
     text = str(error)
-    telling = any(word in text for word in TELLING)
     for k, x in given.items():
-        whole, default = k in DIMENSIONS, defaults.get(k)
-        named = telling and (f"'{_type(x)}'" in text or isinstance(x, str | list) and repr(x) in text)
-        if isinstance(x, float) and (whole or named and "integer" in text):
-            return must_be(name, given, k, "int")
-        words = whole or named or telling and ("string" in text or "ufunc" in text)
-        if isinstance(x, str) and not isinstance(default, str) and words:
-            return must_be(name, given, k, "int" if whole else "Tensor or a number")
-        if x is None and telling and ("None" in text or "ufunc" in text) and (k not in defaults or default is not None):
-            return must_be(name, given, k, "int" if whole or type(default) is int else "Tensor or a number")
-        if named and k not in defaults and isinstance(x, list | tuple | bool | int | float):
-            return must_be(name, given, k, "Tensor")
-        if type(x) is dtype and k != "dtype" and telling:
-            return must_be(name, given, k, "Tensor")
+        for rule in RULES:
+            if (isinstance(x, rule.given) and rule.parameter(k, defaults.get(k, REQUIRED))
+                    and rule.said(text, x)):
+                return must_be(name, given, k, rule.wanted)
     return None
 
 
+# ---- devices -------------------------------------------------------------------------------------------------
 def no_device(type, index, types):
     """The error for a device type and index that do not name a device."""
     if not isinstance(type, str):
