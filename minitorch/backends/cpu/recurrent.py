@@ -9,6 +9,7 @@ matrix products, faster here than a wide one.
 Alphabet: T time, B batch, I input size, H hidden size, G gates (LSTM: i, f, g, o; GRU: r, z, n; RNN: one).
 """
 
+from ...ops.nn.recurrent import LayerBackward
 from .backend import kernel
 from .sums import column_sums
 
@@ -168,31 +169,31 @@ def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, 
 
 
 @kernel("rnn_layer_backward")
-def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None,
-                       gates=None, h=None, c=None, extra=None, *, mode="LSTM", reverse=False, needs=()):
-    if gates is None or gates.ndim != 4:                   # or those of a native kernel, which lie otherwise
-        _, gates, h, c, extra = F.full_rnn_layer(input, hidden, w_ih, w_hh, b_ih, b_hh, cell, mode=mode,
-                                                 reverse=reverse)
-    xp, size, n = F.xp, input.shape[2], hidden.shape[1]
-    dy = xp.zeros_like(h[1:]) if grad is None else forwards(grad, reverse)
-    dc = xp.zeros_like(h[0]) if grad_cell is None else xp.array(grad_cell)
-    dgates = xp.empty(gates.shape, gates.dtype)
-    dpart = xp.empty(gates.shape, gates.dtype) if mode == "GRU" else dgates
-    dh, dc = BACKWARD[mode](xp, dy, dc, by_gate(xp, w_hh, n), dgates, dpart, gates, h, c, extra)
-    rows = dgates.reshape(len(gates), -1, n)
+def rnn_layer_backward(F, *arrays, **attrs):
+    p = LayerBackward(*arrays, **attrs)
+    if p.gates is None or p.gates.ndim != 4:               # or those of a native kernel, which lie otherwise
+        p = p.computed(F.full_rnn_layer)
+    xp, size, n = F.xp, p.input.shape[2], p.hidden.shape[1]
+    dy = xp.zeros_like(p.h[1:]) if p.grad is None else forwards(p.grad, p.reverse)
+    dc = xp.zeros_like(p.h[0]) if p.grad_cell is None else xp.array(p.grad_cell)
+    dgates = xp.empty(p.gates.shape, p.gates.dtype)
+    dpart = xp.empty(p.gates.shape, p.gates.dtype) if p.mode == "GRU" else dgates
+    w_hh = by_gate(xp, p.w_hh, n)
+    dh, dc = BACKWARD[p.mode](xp, dy, dc, w_hh, dgates, dpart, p.gates, p.h, p.c, p.extra)
+    rows = dgates.reshape(len(p.gates), -1, n)
     part = rows if dpart is dgates else dpart.reshape(rows.shape)
-    dx = dw = db_ih = db_hh = None
-    if needs[0]:
-        dx = xp.empty(input.shape, gates.dtype)
-        add_products(xp, dx.reshape(-1, size), rows, by_gate(xp, w_ih, n))
-        dx = forwards(dx, reverse)
-    if needs[2]:
-        dw = product_by_gate(xp, w_ih, rows, forwards(input, reverse))
-    dw_hh = product_by_gate(xp, w_hh, part, h[:-1])
+    dx = dw = None
+    if p.needs[0]:
+        dx = xp.empty(p.input.shape, p.gates.dtype)
+        add_products(xp, dx.reshape(-1, size), rows, by_gate(xp, p.w_ih, n))
+        dx = forwards(dx, p.reverse)
+    if p.needs[2]:
+        dw = product_by_gate(xp, p.w_ih, rows, forwards(p.input, p.reverse))
+    dw_hh = product_by_gate(xp, p.w_hh, part, p.h[:-1])
     db_hh = xp.concatenate([column_sums(xp, gate) for gate in part])
     db_ih = db_hh if part is rows else xp.concatenate([column_sums(xp, gate) for gate in rows])
     found = dx, dh, dw, dw_hh, db_ih, db_hh
-    return (*found, dc) if mode == "LSTM" else found
+    return (*found, dc) if p.mode == "LSTM" else found
 
 
 def add_biases(xp, mode, gates, extra, b_ih, b_hh):

@@ -6,6 +6,8 @@ pass that is itself recorded, so second derivatives need no formula. Kernels tak
 Alphabet: T time, B batch, I input size, H hidden size, G gates (LSTM: i, f, g, o; GRU: r, z, n; RNN: one).
 """
 
+from typing import NamedTuple
+
 from ...autograd import api
 from ...core.grad_mode import grad_mode, recording
 from ...core.op import Other
@@ -105,6 +107,37 @@ def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, 
     with recording(False):
         outputs = tuple([x.array for x in step_by_step(*inputs, mode, reverse)])
     return outputs, None, None, None, None
+
+
+class LayerBackward(NamedTuple):
+    """The arguments of `rnn_layer_backward`, which its kernels take together."""
+
+    input: object
+    hidden: object
+    w_ih: object
+    w_hh: object
+    b_ih: object = None
+    b_hh: object = None
+    cell: object = None
+    grad: object = None                                    # of the states h
+    grad_cell: object = None                               # of the last cell state
+    gates: object = None                                   # from here on, what the forward pass kept
+    h: object = None
+    c: object = None
+    extra: object = None
+    mode: str = "LSTM"
+    reverse: bool = False
+    needs: tuple = ()                                      # for each input of the layer: is its gradient asked for?
+
+    @property
+    def layer(self):
+        """The inputs of `rnn_layer`."""
+        return self[:7]
+
+    def computed(self, rnn_layer):
+        """The same with what `rnn_layer`, a kernel, keeps for its own backward pass."""
+        _, gates, h, c, extra = rnn_layer(*self.layer, mode=self.mode, reverse=self.reverse)
+        return self._replace(gates=gates, h=h, c=c, extra=extra)
 
 
 @op(promotion=None, namespace=None, outputs="list", sample=sample_backward)

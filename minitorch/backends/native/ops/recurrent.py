@@ -3,11 +3,12 @@
 `gates` are kept as (T, B, G H), where NumPy's kernel keeps (G, T, B, H): each computes what the other one kept again.
 """
 
+from functools import partial
 from math import prod
 
 import numpy as np
 
-from ....ops.nn.recurrent import GATES
+from ....ops.nn.recurrent import GATES, LayerBackward
 from ..eager import kernel, limits, plain, whole
 
 PANEL, MANY = 64, 256          # as in src, at most
@@ -83,32 +84,32 @@ def biases(mode, b_ih, b_hh, n, width, dtype):
     return total, None if b_hh is None else np.ascontiguousarray(b_hh[2 * n:])
 
 
-def takes_kept(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None, gates=None,
-               h=None, c=None, extra=None, *, mode="LSTM", reverse=False, needs=()):
-    return (gates is None or gates.ndim == 3) and supported(input, hidden, w_ih, w_hh, b_ih, b_hh, cell, grad,
-                                                            grad_cell)
+def takes_kept(F, *arrays, **attrs):
+    p = LayerBackward(*arrays, **attrs)
+    return (p.gates is None or p.gates.ndim == 3) and supported(*p.layer, p.grad, p.grad_cell)
 
 
 @kernel("rnn_layer_backward", called=True, when=takes_kept, sample=layer_backward)
-def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None,
-                       gates=None, h=None, c=None, extra=None, *, mode="LSTM", reverse=False, needs=()):
-    if gates is None:
-        _, gates, h, c, extra = rnn_layer(F, input, hidden, w_ih, w_hh, b_ih, b_hh, cell, mode=mode, reverse=reverse)
-    (steps, batch, size), n, dtype = input.shape, hidden.shape[1], input.dtype
-    x, w_ih, w_hh, grad = dense(input, w_ih, w_hh, grad)
-    dg = np.empty(gates.shape, dtype)
-    dp = np.empty(gates.shape, dtype) if mode == "GRU" else dg
+def rnn_layer_backward(F, *arrays, **attrs):
+    p = LayerBackward(*arrays, **attrs)
+    if p.gates is None:
+        p = p.computed(partial(rnn_layer, F))
+    (steps, batch, size), n, dtype = p.input.shape, p.hidden.shape[1], p.input.dtype
+    x, w_ih, w_hh, grad = dense(p.input, p.w_ih, p.w_hh, p.grad)
+    dg = np.empty(p.gates.shape, dtype)
+    dp = np.empty(p.gates.shape, dtype) if p.mode == "GRU" else dg
     dh, dc = np.zeros((batch, n), dtype), np.zeros((batch, n), dtype)
-    if grad_cell is not None:
-        dc[...] = grad_cell
-    dx = np.empty(x.shape, dtype) if needs[0] else None
-    dw = np.empty(w_ih.shape, dtype) if needs[2] else None
+    if p.grad_cell is not None:
+        dc[...] = p.grad_cell
+    dx = np.empty(x.shape, dtype) if p.needs[0] else None
+    dw = np.empty(w_ih.shape, dtype) if p.needs[2] else None
     width = len(w_hh)
     scratch = np.empty((n + PANEL) * width + (width + PANEL) * max(batch, MANY) + n * width
                        + (2 * size + PANEL) * width, dtype)
     dw_hh, sums = np.empty(w_hh.shape, dtype), np.zeros((2, width))
-    whole("recurrent", "backward", x, "ppp ppppp pp ppppp pp llllll", x, w_ih, w_hh, grad, gates, h, c, extra, dg, dp,
-          dx, dh, dc, dw, dw_hh, scratch, sums, steps, batch, size, n, MODES[mode], reverse)
+    whole("recurrent", "backward", x, "ppp ppppp pp ppppp pp llllll",
+          x, w_ih, w_hh, grad, p.gates, p.h, p.c, p.extra, dg, dp, dx, dh, dc, dw, dw_hh, scratch,
+          sums, steps, batch, size, n, MODES[p.mode], p.reverse)
     db_ih = sums[0].astype(dtype)
-    found = dx, dh, dw, dw_hh, db_ih, sums[1].astype(dtype) if mode == "GRU" else db_ih
-    return (*found, dc) if mode == "LSTM" else found
+    found = dx, dh, dw, dw_hh, db_ih, sums[1].astype(dtype) if p.mode == "GRU" else db_ih
+    return (*found, dc) if p.mode == "LSTM" else found
