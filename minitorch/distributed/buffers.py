@@ -68,8 +68,9 @@ class Target:
             self.whole = None if tensor.array.flags.c_contiguous else tensor.array.copy()
             self.array = (tensor.array if self.whole is None else self.whole).reshape(-1)
             return
-        host = tensor.backend.to_host(tensor.array)
-        if tensor.device.type == "cpu" and host.flags.c_contiguous:
+        array = tensor.array
+        host = array if array.__class__ is np.ndarray else tensor.backend.to_host(array)
+        if host.flags.c_contiguous and (host is array or tensor.device.type == "cpu"):
             self.whole, self.array = None, host.reshape(-1)
         else:
             self.whole = np.array(host, order="C")
@@ -95,4 +96,4 @@ def targets_of(tensors, writer, group=None):
 
 def words(tensor, *rest):
     """The text that ranks must agree on: dtype, shape and more."""
-    return " ".join([tensor.dtype.name, str(list(tensor.shape)), *rest])
+    return " ".join([tensor.dtype.name, str(list(tensor.array.shape)), *rest])

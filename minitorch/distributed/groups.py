@@ -68,7 +68,8 @@ class ProcessGroup:
 
     def carries(self, tensor):
         """True if calls take the memory of a tensor's device as it is: that of GPUs, with NCCL."""
-        return tensor.device.type in getattr(self.transport, "devices", ())
+        devices = self.transport.devices if self.transport is not None else ()
+        return bool(devices) and tensor.device.type in devices
 
     def together(self, tensor):
         """A context whose messages begin together, which NCCL must be told."""
@@ -107,7 +108,7 @@ class ProcessGroup:
                 after()
             record.end(entry, seq)
         on = tensors[0] if on is None and tensors else on
-        if on is not None and self.carries(on):
+        if transport.devices and on is not None and self.carries(on):
             def agree():
                 transport.call(seq, digest)
                 transport.barrier()

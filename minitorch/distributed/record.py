@@ -5,6 +5,7 @@ Each rank has a row in memory that all share (a file mapped by the processes of 
 fault is named on every rank, by rank, call and line, and nobody waits for somebody who will not come.
 """
 
+import functools
 import linecache
 import os
 import signal
@@ -34,6 +35,12 @@ def place_of(line):
     if not isinstance(line, tuple):
         return str(line)
     return f"{os.path.basename(line[0])}:{line[1]}"
+
+
+@functools.lru_cache(maxsize=1024)
+def entered(line):
+    """A line as an entry of the record holds it."""
+    return place_of(line).encode(errors="replace")[:240]
 
 
 def several(ranks):
@@ -141,7 +148,7 @@ class Record(Rows):
             count = int(row["count"])
             entry = row["calls"][count % ENTRIES]
             entry["seq"], entry["group"], entry["waits"], entry["since"] = seq, group, 1, time.time()
-            entry["text"], entry["line"] = text.encode()[:160], place_of(line).encode(errors="replace")[:240]
+            entry["text"], entry["line"] = text.encode()[:160], entered(line)
             row["count"] = count + 1
         return entry
 
