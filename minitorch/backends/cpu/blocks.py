@@ -51,9 +51,10 @@ def in_row_blocks(F, n, width, body):
     it in parts, several rows at a time. Without, rows of a thousand take half the time; rows of a hundred take
     longer. So the buffer is made small meanwhile (in this context only: other threads do not see it).
     """
-    if F.block is None or n * width <= F.block:
+    most_at_once = F.block
+    if most_at_once is None or n * width <= most_at_once:
         return body(slice(0, n))
-    step = max(1, 2 * F.block // max(width, 1))
+    step = max(1, 2 * most_at_once // max(width, 1))
     least, most = tuning.buffered_rows
     small = F.xp is np and least <= width < most
 

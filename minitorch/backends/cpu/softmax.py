@@ -14,11 +14,10 @@ def total(F, x, dim):
     return add_up(F, x, dim, True)
 
 
-def are_rows(F, dim, *arrays):
-    """True if `dim` is the last one and the arrays' rows lie in memory one after the other: then blocks pay."""
-    n = arrays[0].ndim
-    return (F.block is not None and n > 0 and dim in (-1, n - 1) and arrays[0].size > 1024
-            and all([x.flags.c_contiguous for x in arrays]))
+def has_rows(F, x, dim):
+    """True if `dim` is the last one and the rows of `x` lie one after the other: then blocks pay."""
+    return (F.block is not None and x.size > 1024 and dim in (-1, x.ndim - 1)
+            and x.flags.c_contiguous)
 
 
 def exponentials(F, x, dim, divide=False):
@@ -28,7 +27,7 @@ def exponentials(F, x, dim, divide=False):
     that number for each of its rows.
     """
     xp = F.xp
-    if not are_rows(F, dim, x):
+    if not has_rows(F, x, dim):
         shift = xp.maximum.reduce(x, dim, keepdims=True)
         e = x - shift
         xp.exp(e, out=e)
@@ -36,7 +35,7 @@ def exponentials(F, x, dim, divide=False):
         return xp.divide(e, sums, out=e) if divide else e, sums, shift
     d = x.shape[-1]
     rows, e = x.reshape(-1, d), xp.empty(x.shape, x.dtype)
-    sums, shift = (xp.empty((len(rows), 1), x.dtype) for _ in range(2))
+    sums, shift = xp.empty((len(rows), 1), x.dtype), xp.empty((len(rows), 1), x.dtype)
     out = e.reshape(-1, d)
     always, perhaps = tuning.shared_shift
     common = len(rows) > 16 and (d <= always or d <= perhaps and are_level(xp, rows[:64]))
@@ -93,13 +92,13 @@ def softmax(F, input, *, dim):
 @kernel("softmax_backward")
 def softmax_backward(F, grad, out_, *, dim):
     xp = F.xp
-    if not are_rows(F, dim, grad, out_) or grad.shape != out_.shape:
+    if not has_rows(F, grad, dim) or grad.shape != out_.shape or not out_.flags.c_contiguous:
         out = grad * out_
         out -= out_ * total(F, out, dim)
         return out
     d = grad.shape[-1]
     out = xp.empty(grad.shape, grad.dtype)
-    g, y, dx = (x.reshape(-1, d) for x in (grad, out_, out))
+    g, y, dx = grad.reshape(-1, d), out_.reshape(-1, d), out.reshape(-1, d)
 
     def block(part):
         xp.subtract(g[part], xp.vecdot(g[part], y[part])[:, None], out=dx[part])

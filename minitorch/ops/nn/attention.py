@@ -211,22 +211,32 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     mask = bias = None
     dropout_p = dropout_p if dropout_p > 0 else 0.0        # as in PyTorch
     generator = default_of(query.backend.device) if dropout_p else None
-    if query.backend.fused_attention and query.dtype in FUSED and (
-            not dropout_p or dropout_p < 1 and isinstance(generator, PhiloxGenerator)) and not (
-            attn_mask is not None and (attn_mask.needs_grad or attn_mask.tangents)):
+    if query.backend.fused_attention and is_fusible(query, attn_mask, dropout_p, generator):
         place = generator.take() if dropout_p else None
         out = _scaled_dot_product_attention(query, key, value, attn_mask, scale, is_causal, float(dropout_p), place)
-        return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out
-    if attn_mask is not None:
-        mask, bias = (attn_mask, None) if attn_mask.array.dtype == bool else (None, attn_mask)
-    weights = scaled_dot_product_attention_weights(query, key, bias, mask, scale, is_causal)
-    if dropout_p:
-        weights = grad_mode.batches[-1].roomy(weights) if grad_mode.batches else weights
-        noise = noise_for(weights, 1 - dropout_p, weights.array.shape)
-        noise = wrap(noise, weights.backend)
-        weights = weights * (noise / (1 - float(dropout_p)) if dropout_p < 1 else noise)
-    out = R.matmul(weights, value)
+    else:
+        if attn_mask is not None:
+            mask, bias = (attn_mask, None) if attn_mask.array.dtype == bool else (None, attn_mask)
+        weights = scaled_dot_product_attention_weights(query, key, bias, mask, scale, is_causal)
+        if dropout_p:
+            weights = with_noise(weights, dropout_p)
+        out = R.matmul(weights, value)
     return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out
+
+
+def is_fusible(query, attn_mask, dropout_p, generator):
+    """True if a device's kernel takes the call, which has no gradient for the mask and its own way to drop."""
+    if query.dtype not in FUSED or attn_mask is not None and (attn_mask.needs_grad or attn_mask.tangents):
+        return False
+    return not dropout_p or dropout_p < 1 and isinstance(generator, PhiloxGenerator)
+
+
+def with_noise(weights, p):
+    """Weights that are 0 with probability `p`, the others divided by ``1 - p``."""
+    if grad_mode.batches:
+        weights = late.roomy(weights)
+    noise = wrap(noise_for(weights, 1 - p, weights.array.shape), weights.backend)
+    return weights * (noise / (1 - float(p)) if p < 1 else noise)
 
 
 def check_attention(query, key, value, attn_mask, is_causal):
@@ -316,10 +326,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     else:
         shown = scaled_dot_product_attention_weights(q, k, mask, None, 1 / math.sqrt(head))
         if dropout_p:
-            shown = grad_mode.batches[-1].roomy(shown) if grad_mode.batches else shown
-            noise = noise_for(shown, 1 - dropout_p, shown.array.shape)
-            noise = wrap(noise, shown.backend)
-            shown = shown * (noise / (1 - float(dropout_p)) if dropout_p < 1 else noise)
+            shown = with_noise(shown, dropout_p)
         out = R.matmul(shown, v)
         shown = shown.mean(1) if average_attn_weights else shown
     out = linear(out.permute(2, 0, 1, 3).reshape(length, n, width), out_proj_weight, out_proj_bias)
