@@ -32,8 +32,8 @@ from ..core.registry import OPS
 from ..core.template import watched
 from ..core.tensor import Tensor, wrap
 from ..core.views import in_parts
-from ..utils._pytree import register_pytree_node
 from . import api, dispatch, function, saved
+from .noted import Noted, node_of, note, outputs_of
 
 __all__ = ["Level", "activate", "detached", "dual", "innermost", "kind_of", "opened", "tangent_of", "with_tangents",
            "within", "without_level", "write_tangents", "zeros_like"]
@@ -211,10 +211,6 @@ def with_tangents(op, inputs, attrs):
     return result
 
 
-def outputs_of(result):
-    return result if isinstance(result, (tuple, list)) else (result,)
-
-
 class Call:
     """One call to be differentiated: `tangents` are those of its inputs, None for those that have none."""
 
@@ -256,13 +252,7 @@ class Call:
         result, total = self.run(self.inputs), None
         places = {spec.name: i for i, spec in enumerate(self.specs)}
         reads = [{places[f] for f in self.op.reads.get(spec.name, ()) if f in places} for spec in self.specs]
-        left = [i for i, t in enumerate(self.tangents) if t is not None]
-        while left:
-            group: list = []
-            for i in left:
-                if all([i not in reads[j] and j not in reads[i] for j in group]):
-                    group.append(i)
-            left = [i for i in left if i not in group]
+        for group in apart([i for i, t in enumerate(self.tangents) if t is not None], reads):
             part = self.replaced(group, set().union(*[reads[i] for i in group]))
             total = part if total is None else total + part
         return result, (total,)
@@ -298,33 +288,47 @@ class Call:
         Inputs and result are leaves to that pass: it would go through the whole graph below them otherwise, once for
         each op. Where the tangent is to be differentiated they are put back into their places afterwards.
         """
-        outer = grad_mode.enabled and any([x.needs_grad for x in (*self.tangents, *self.inputs)
-                                           if isinstance(x, Tensor)])
-        conj = conjugate if self.op.complex == "holomorphic" else lambda g, xp: g       # see `complex.py`
+        outer = grad_mode.enabled and any(map(needs_grad, (*self.tangents, *self.inputs)))
         several = self.op.outputs != 1
-        outputs = outputs_of(result)
-        sources = [needing_grad(x) if self.is_live(spec) and isinstance(x, Tensor) else x
-                   for x, spec in zip(self.inputs, self.specs)]
-        made = [needing_grad(out) if on else out for out, on in zip(outputs, graded)]
-        leaves = [*sources, made if several else made[0]]
-        fields = values_at(leaves, leaves[:-1])
+        sources, outputs = self.as_leaves(outputs_of(result), graded)
         seeds = [zeros_like(out).requires_grad_() if on else None for out, on in zip(outputs, graded)]
         live = [s for s in seeds if s is not None]
         with saved.without_hooks():
             with recording(True):
-                pulled = self.pulled(tuple(seeds) if several else seeds[0], fields,
-                                     [t is not None for t in self.tangents])
-                pairs = [(like(p, t), conj(fitted(t, p), None)) for p, t in zip(pulled, self.tangents)
-                         if t is not None and p is not None and p.needs_grad]
-            found = api.grad([p for p, _ in pairs], live, [t for _, t in pairs], create_graph=outer,
+                fields = values_at([*sources, outputs if several else outputs[0]], sources)
+                pairs = self.gradients_and_tangents(tuple(seeds) if several else seeds[0], fields)
+            ends = [t for _, t in pairs]
+            found = api.grad([p for p, _ in pairs], live, ends, create_graph=outer,
                              allow_unused=True) if pairs else [None] * len(live)
         if outer:
-            own = self.places[-1]
-            nodes = [graph.OutputNode(own, i) for i in range(len(made))] if several and own is not None else [own]
-            places = {id(leaf): place for leaf, place in zip((*sources, *made), (*self.places[:-1], *nodes))}
-            put_back(found, places | {id(s): None for s in live}, [t.node for _, t in pairs])
-        left = iter(found)
-        return [None if s is None else zeros_like(s) if (t := next(left)) is None else conj(t, None) for s in seeds]
+            places = self.places_of(sources, outputs) | {id(s): None for s in live}
+            put_back(found, places, [t.node for t in ends])
+        left = iter([zeros_like(s) if t is None else self.conj(t) for s, t in zip(live, found)])
+        return [None if s is None else next(left) for s in seeds]
+
+    def as_leaves(self, outputs, graded):
+        """The inputs, and the outputs, as leaves where they have derivatives; the others as they are."""
+        return ([needing_grad(x) if self.is_live(spec) and isinstance(x, Tensor) else x
+                 for x, spec in zip(self.inputs, self.specs)],
+                [needing_grad(out) if on else out for out, on in zip(outputs, graded)])
+
+    def gradients_and_tangents(self, g, fields):
+        """For each input with a tangent its gradient, a function of `g`, and beside it that tangent."""
+        pulled = self.pulled(g, fields, [t is not None for t in self.tangents])
+        return [(like(p, t), self.conj(fitted(t, p))) for p, t in zip(pulled, self.tangents)
+                if t is not None and p is not None and p.needs_grad]
+
+    def conj(self, x):
+        """`x` as formulas that are written for real numbers take complex ones: see `complex.py`."""
+        return conjugate(x, None) if self.op.complex == "holomorphic" else x
+
+    def places_of(self, sources, outputs):
+        """The places in the graph of the inputs and outputs that leaves stand for, by the ids of these."""
+        *of_inputs, node = self.places
+        nodes = [node]
+        if self.op.outputs != 1 and node is not None:
+            nodes = [graph.OutputNode(node, i) for i in range(len(outputs))]
+        return {id(leaf): place for leaf, place in zip((*sources, *outputs), (*of_inputs, *nodes))}
 
     def pulled(self, g, fields, needs):
         """The gradients of the inputs that `needs` says, None for others."""
@@ -344,14 +348,13 @@ class Call:
 
         The call is recorded for its saved values; the inputs that no gradient is asked for get none afterwards.
         """
-        on = [grad_mode.enabled and isinstance(x, Tensor) and x.needs_grad for x in self.inputs]
+        on = [grad_mode.enabled and needs_grad(x) for x in self.inputs]
         inputs = [x if t is None or x.needs_grad else needing_grad(x) for x, t in zip(self.inputs, self.tangents)]
         with recording(True), saved.without_hooks():
             result = self.run(inputs)
         outputs = outputs_of(result)
         graded = [out.needs_grad for out in outputs]
-        node = next(out.node for out in outputs if out.node is not None)
-        node = node.parents[0] if node.__class__ is graph.OutputNode else node
+        node = node_of(outputs)
         values = node.saved
         if any(on):
             node.parents = tuple([p if asked else None for p, asked in zip(node.parents, on)])
@@ -380,6 +383,17 @@ class Call:
             node.saved = Noted(kept, node.saved.tangents) if isinstance(node.saved, Noted) else tuple(kept)
         if saved.stack.pairs:
             saved.packer.recorded(node, None)
+
+
+def apart(left, reads):
+    """The inputs `left` in groups: no formula of one in a group reads another, by `reads` of each."""
+    while left:
+        group: list = []
+        for i in left:
+            if all([i not in reads[j] and j not in reads[i] for j in group]):
+                group.append(i)
+        yield group
+        left = [i for i in left if i not in group]
 
 
 def put_back(tensors, places, ends):
@@ -413,6 +427,10 @@ def nothing(x, spec):
     return None if x is None or spec.optional else zeros_like(x) if isinstance(x, Tensor) else 0
 
 
+def needs_grad(x):
+    return isinstance(x, Tensor) and x.needs_grad
+
+
 def needing_grad(x):
     """`x` as a leaf that requires grad, with its tangents of outer levels."""
     found = wrap(x.array, x.backend)
@@ -438,66 +456,6 @@ def with_tangents_of(found, source):
     return found
 
 
-# ---- backward passes through calls with tangents -----------------------------------------------------------
-class Noted(tuple):
-    """The saved values of a node, and the `tangents` that they had: one dict or None for each input, then the result's.
-
-    A tuple of dicts for a result of several tensors.
-    """
-
-    def __new__(cls, values, tangents):
-        self = super().__new__(cls, values)
-        self.tangents = tangents
-        return self
-
-
-register_pytree_node(Noted, lambda x: (list(x), x.tangents), Noted)
-
-
-class Noting:
-    """A node whose saved values have tangents, which a backward pass on tensors sees while their levels are open."""
-
-    __slots__ = ()
-
-    def as_tensors(self, values=None):
-        """As `Node.as_tensors`, with the tangents."""
-        found, tangents = super().as_tensors(values), self.saved.tangents
-        if not grad_mode.levels:
-            return found
-        for x, place in zip(found, self.op.saved_places):
-            if place is not None and not (isinstance(x, Tensor) and any([x is p for p in self.parents])):
-                several = tangents[place]
-                for t, held in zip(x, several) if isinstance(x, tuple) else ((x, several),):
-                    if isinstance(t, Tensor) and held is not None:
-                        t.tangents = held
-        return found
-
-
-_noting: dict = {}
-
-
-def note(op, inputs, result):
-    """Let the node of a call remember the tangents of what it saved."""
-    outputs = outputs_of(result)
-    node = next((out.node for out in outputs if isinstance(out, Tensor) and out.node is not None), None)
-    node = node.parents[0] if node.__class__ is graph.OutputNode else node
-    if node is None or not op.saves_arrays or node.op is not op:
-        return
-    cls = node.__class__
-    if not isinstance(node, Noting):
-        if cls not in _noting:
-            _noting[cls] = type(f"Noting{cls.__name__}", (Noting, cls), {"__slots__": ()})
-        node.__class__ = _noting[cls]
-    values = list(node.saved)
-    for x in op.restores[:1]:                              # an input that would be restored without its tangents
-        i = op.saved_fields.index(x)
-        if values[i] is None and not hasattr(node, "unpacked"):
-            values[i] = inputs[op.saved_places[i]].array
-    several = op.outputs != 1
-    node.saved = Noted(values, (*[getattr(x, "tangents", None) for x in inputs],
-                                tuple([out.tangents for out in outputs]) if several else outputs[0].tangents))
-
-
 # ---- functions of the user's own ---------------------------------------------------------------------------
 @function.function_with_tangents.fill
 def function_with_tangents(cls, args):
@@ -509,31 +467,40 @@ def function_with_tangents(cls, args):
             return cls._recorded(args)
     with within(outside_of(level)):
         ctx, result = cls._called(args)
-        given = [tangent_of(x, level) for x in args]
-        if ctx._materialize:
-            given = [zeros_like(x) if t is None and isinstance(x, Tensor) and is_inexact(x.array.dtype) else t
-                     for t, x in zip(given, args)]
-        found = outputs_of(cls.jvp(ctx, *given))
         several = isinstance(result, tuple)
         outputs = list(result) if several else [result]
-        if len(found) != len(outputs):
-            raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected "
-                               f"{len(outputs)} but got {len(found)})")
-        for i, (out, tangent) in enumerate(zip(outputs, found)):
-            if tangent is None or not isinstance(out, Tensor):
-                continue
-            if not isinstance(tangent, Tensor):
-                raise TypeError(f"{cls.__name__}: expected Tensor or None (got {type(tangent).__name__}) as tangent "
-                                f"{i}")
-            check_size(out, tangent)
-            if any([out is x for x in args]) and not any([out is x for x in ctx._dirty]):
-                out = outputs[i] = recorded.alias(out)     # an input returned as it is
-            if is_inexact(out.array.dtype):
-                out.tangents = {**(out.tangents or {}), level: tangent}
+        for i, tangent in enumerate(tangents_by_jvp(cls, ctx, args, level, len(outputs))):
+            if tangent is not None and isinstance(outputs[i], Tensor):
+                outputs[i] = with_users_tangent(cls, ctx, args, outputs[i], i, level, tangent)
     for kept in ctx._saved:
         if getattr(kept, "output", None) is not None:
             kept.tangents = outputs[kept.output].tangents
     return ctx, tuple(outputs) if several else outputs[0]
+
+
+def tangents_by_jvp(cls, ctx, args, level, count):
+    """What the user's `jvp` returns for the tangents of `args`: one tangent, or None, for each output."""
+    given = [tangent_of(x, level) for x in args]
+    if ctx._materialize:
+        given = [zeros_like(x) if t is None and isinstance(x, Tensor) and is_inexact(x.array.dtype) else t
+                 for t, x in zip(given, args)]
+    found = outputs_of(cls.jvp(ctx, *given))
+    if len(found) != count:
+        raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {count} but got "
+                           f"{len(found)})")
+    return found
+
+
+def with_users_tangent(cls, ctx, args, out, i, level, tangent):
+    """Output `i` of a Function with a tangent that its `jvp` has returned."""
+    if not isinstance(tangent, Tensor):
+        raise TypeError(f"{cls.__name__}: expected Tensor or None (got {type(tangent).__name__}) as tangent {i}")
+    check_size(out, tangent)
+    if any([out is x for x in args]) and not any([out is x for x in ctx._dirty]):
+        out = recorded.alias(out)                          # an input returned as it is
+    if is_inexact(out.array.dtype):
+        out.tangents = {**(out.tangents or {}), level: tangent}
+    return out
 
 
 def check_size(tensor, tangent):
@@ -552,21 +519,25 @@ def write_tangents(target, result):
         return
     base = target if target._base is None else target._base
     for level in grad_mode.levels:
-        new, old = tangent_of(result, level), tangent_of(base, level)
-        if new is None and old is None and tangent_of(target, level) is None:
-            continue
-        with within(outside_of(level)):
-            new = zeros_like(target) if new is None else fitted(new, target)
-            views = [view for ref in base._views or () if (view := ref()) is not None]
-            layout = in_parts(base.array)
-            if base is not target:
-                new = recorded.as_strided_scatter(parts(zeros_like(base) if old is None else old), parts(new),
-                                                  **named(target), layout=layout)
-                new = recorded.view_as_complex(new) if is_complex(base) else new
-            give(base, level, new)
-            for view in views:
-                piece = recorded.as_strided_take(parts(new), **named(view), layout=layout)
-                give(view, level, recorded.view_as_complex(piece) if is_complex(view) else piece)
+        if any([tangent_of(x, level) is not None for x in (result, base, target)]):
+            with within(outside_of(level)):
+                write_tangent(target, base, level, tangent_of(result, level))
+
+
+def write_tangent(target, base, level, new):
+    """Give `base` and all its views, of which `target` is one, the tangent after `target` got the tangent `new`."""
+    new = zeros_like(target) if new is None else fitted(new, target)
+    views = [view for ref in base._views or () if (view := ref()) is not None]
+    layout = in_parts(base.array)
+    if base is not target:
+        old = tangent_of(base, level)
+        new = recorded.as_strided_scatter(parts(zeros_like(base) if old is None else old), parts(new),
+                                          **named(target), layout=layout)
+        new = recorded.view_as_complex(new) if is_complex(base) else new
+    give(base, level, new)
+    for view in views:
+        piece = recorded.as_strided_take(parts(new), **named(view), layout=layout)
+        give(view, level, recorded.view_as_complex(piece) if is_complex(view) else piece)
 
 
 def parts(x):

@@ -234,7 +234,7 @@ def is_fusible(query, attn_mask, dropout_p, generator):
 def with_noise(weights, p):
     """Weights that are 0 with probability `p`, the others divided by ``1 - p``."""
     if grad_mode.batches:
-        weights = late.roomy(weights)
+        weights = grad_mode.batches[-1].roomy(weights)
     noise = wrap(noise_for(weights, 1 - p, weights.array.shape), weights.backend)
     return weights * (noise / (1 - float(p)) if p < 1 else noise)
 
