@@ -33,22 +33,28 @@ def parse(x, item):
         return tuple(parts), None
     if not any(p is Ellipsis for p in parts):
         parts.append(Ellipsis)
+    basic, advanced = in_two_steps(parts, x.array.ndim - used, x.array.shape)
+    while advanced[-1] is ALL:
+        advanced.pop()
+    return (None if all(b is ALL for b in basic) else tuple(basic)), tuple(advanced)
+
+
+def in_two_steps(parts, left, shape):
+    """The views among the parts of an index, and the arrays; an Ellipsis stands for `left` dimensions."""
     basic, advanced = [], []
     for p in parts:
         if p is Ellipsis:
-            basic += [ALL] * (x.array.ndim - used)
-            advanced += [ALL] * (x.array.ndim - used)
+            basic += [ALL] * left
+            advanced += [ALL] * left
         elif is_array(p):
             if 0 in p.shape and p.dtype == bool:           # NumPy lets them through, whatever they lie on
-                check_mask(p.shape, x.array.shape, sum([b is not None for b in basic]))
+                check_mask(p.shape, shape, sum([b is not None for b in basic]))
             basic += [ALL] * n_dims(p) or [None]
             advanced.append(p if n_dims(p) else p.reshape(1))
         else:
             basic.append(p)
             advanced += [] if p.__class__ is int else [ALL]
-    while advanced[-1] is ALL:
-        advanced.pop()
-    return (None if all(b is ALL for b in basic) else tuple(basic)), tuple(advanced)
+    return basic, advanced
 
 
 def check_mask(mask, shape, dim):
@@ -108,28 +114,38 @@ def clean(part, backend):
         return clean_slice(part)
     if isinstance(part, (bool, np.bool_)):
         return backend.from_host(np.array(bool(part)))
-    if isinstance(part, (Tensor, np.ndarray)):
-        array = part.to(backend.device).array if isinstance(part, Tensor) else part
-        if array.ndim == 0 and array.dtype.kind in "iu":
-            is_batched = isinstance(part, Tensor) and part.backend.depth
-            return array if is_batched else int(array)     # a 0-d integer tensor is an integer
-        if isinstance(part, Tensor) and array.dtype not in INDEX_DTYPES:
-            raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {part.dtype}")
-    elif isinstance(part, (list, tuple, range)):
-        array = np.asarray([p.tolist() if isinstance(p, Tensor) else p for p in part]
-                           if isinstance(part, (list, tuple)) else part)
-        array = array if array.size else array.astype(np.int64)
-    elif hasattr(part, "__index__"):
+    if isinstance(part, (Tensor, np.ndarray, list, tuple, range)):
+        return clean_array(part, backend)
+    if hasattr(part, "__index__"):
         return part.__index__()
-    else:
-        raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
-                         f"indices (got {type(part).__name__})")
-    if array.dtype.kind not in "iub":
-        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {array.dtype}")
+    raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+                     f"indices (got {type(part).__name__})")
+
+
+def clean_array(part, backend):
+    """A tensor, array or sequence as the backend's array of integers or bools; as an int if it is 0-d."""
+    array, is_tensor = array_of(part, backend), isinstance(part, Tensor)
+    if array.ndim == 0 and array.dtype.kind in "iu":
+        return array if is_tensor and part.backend.depth else int(array)
+    if array.dtype.kind not in "iub" or is_tensor and array.dtype not in INDEX_DTYPES:
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not "
+                         f"{part.dtype if is_tensor else array.dtype}")
     if array.dtype == np.uint8:
         warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
         array = array.astype(bool)
     return array if array.__class__ is backend.ndarray else backend.from_host(array)
+
+
+def array_of(part, backend):
+    """The array of a tensor, on the backend's device, of a NumPy array, or made of a sequence."""
+    if isinstance(part, Tensor):
+        return part.array if part.backend is backend else part.to(backend.device).array
+    if isinstance(part, np.ndarray):
+        return part
+    if not isinstance(part, range):
+        part = [p.tolist() if isinstance(p, Tensor) else p for p in part]
+    array = np.asarray(part)
+    return array if array.size else array.astype(np.int64)
 
 
 def clean_slice(s):

@@ -151,14 +151,7 @@ def plan(shape, strides, itemsize, dims):
     """
     ndim = len(shape)
     dims = {d % ndim for d in dims}
-
-    def step(d):
-        return -abs(strides[d]) if shape[d] > 1 and strides[d] else -inf
-    order = sorted(range(ndim), key=step)
-    dense, expected = True, itemsize
-    for d in reversed(order):
-        dense = dense and (shape[d] == 1 or strides[d] == expected)
-        expected *= shape[d]
+    order, dense = memory_order(shape, strides, itemsize)
     sizes, gone = [], []
     for d in order:
         if gone and gone[-1] == (d in dims) and (dense or shape[d] == 1):
@@ -171,9 +164,22 @@ def plan(shape, strides, itemsize, dims):
     if prod([sizes[i] for i in summed]) <= SHORT * in_pairs:
         return None
     kept = [d for d in order if d not in dims]
+    back = sorted(range(len(kept)), key=kept.__getitem__)
     return (None if order == list(range(ndim)) else order, sizes if len(sizes) < ndim else None, summed[::-1],
-            [shape[d] for d in kept], None if kept == sorted(kept) else sorted(range(len(kept)), key=kept.__getitem__),
+            [shape[d] for d in kept], None if kept == sorted(kept) else back,
             [1 if d in dims else n for d, n in enumerate(shape)])
+
+
+def memory_order(shape, strides, itemsize):
+    """The dimensions of an array from the slowest to the fastest, and whether it has no gaps in memory."""
+    def step(d):
+        return -abs(strides[d]) if shape[d] > 1 and strides[d] else -inf
+    order = sorted(range(len(shape)), key=step)
+    dense, expected = True, itemsize
+    for d in reversed(order):
+        dense = dense and (shape[d] == 1 or strides[d] == expected)
+        expected *= shape[d]
+    return order, dense
 
 
 def along(F, y, d):

@@ -233,6 +233,12 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
                       out, dtype, device, requires_grad)
     if size is not None:
         raise TypeError("normal() takes a size only if mean and std are numbers; tensors have one of their own")
+    return normal_of_tensors(mean, std, generator, out)
+
+
+def normal_of_tensors(mean, std, generator, out):
+    """`normal` where one of `mean` and `std` is a tensor, or both are."""
+    given = [x for x in (mean, std) if isinstance(x, Tensor)]
     check_std(std)
     if out is not None and grad_mode.enabled and any(x.needs_grad for x in (*given, out)):
         raise RuntimeError("normal(): functions with out=... arguments don't support automatic differentiation, but "
@@ -242,14 +248,8 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
         given = [x for x in (mean, std) if isinstance(x, Tensor)]
     backend, like = given[0].backend, given[0].array if out is None else out.array
     check_kind(like, "fVc", "normal()")
-    shapes = [x.array.shape for x in given]
-    if out is not None and len(given) == 1 and given[0] is mean:
-        shapes.append(like.shape)
-    try:
-        shape = broadcast_shapes(*shapes)
-    except RuntimeError:
-        words = " and ".join(str(list(s)) for s in shapes)
-        raise RuntimeError(f"normal(): the shapes {words} do not broadcast") from None
+    with_out = out is not None and len(given) == 1 and given[0] is mean
+    shape = common_shape([x.array.shape for x in (*given, *([out] if with_out else []))])
     if out is None:
         array = scaled_normal(backend, backend.xp.empty(shape, like.dtype), mean, std, generator)
         return unrelated_to(given, array, backend)
@@ -257,6 +257,15 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     scaled_normal(backend, out.array, mean, std, generator)
     bump_version(out, "normal")
     return out
+
+
+def common_shape(shapes):
+    """The shape that means, standard deviations and ``out=`` broadcast to."""
+    try:
+        return broadcast_shapes(*shapes)
+    except RuntimeError:
+        words = " and ".join(str(list(s)) for s in shapes)
+        raise RuntimeError(f"normal(): the shapes {words} do not broadcast") from None
 
 
 def scaled_normal(backend, array, mean, std, generator):

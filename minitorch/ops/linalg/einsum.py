@@ -86,23 +86,36 @@ def plan(in_a, a, in_b, b, keep):
     For each its `Shape`, then whether anything is summed, the shape of the result and its letters.
     """
     m, n = dict(zip(in_a, a)), dict(zip(in_b, b))
-    # Letters that stretch (size 1 where the other has more) are dropped, those that nobody else has are summed.
-    stretched = [{c for c in m if m[c] == 1 != n.get(c, 1)}, {c for c in n if n[c] == 1 != m.get(c, 1)}]
-    left, right = [[c for c in word if c not in gone] for word, gone in zip((in_a, in_b), stretched)]
-    alone = {c for c in set(left) ^ set(right) if c not in keep}
-    left, right = [c for c in left if c not in alone], [c for c in right if c not in alone]
-    batch = [c for c in left if c in right and c in keep]
-    summed = [c for c in left if c in right and c not in keep]
-    left, right = [c for c in left if c not in right], [c for c in right if c not in left]
+    dropped, (batch, summed, left, right) = roles(m, n, keep)
     sizes = [[x[c] for c in word] for x, word in ((m, batch), (m, left), (n, right))]
     if summed:
         k = count([m[c] for c in summed])
         flat = (*sizes[0], count(sizes[1]), k), (*sizes[0], k, count(sizes[2]))
     else:
         flat = (*sizes[0], *sizes[1], *[1] * len(right)), (*sizes[0], *[1] * len(left), *sizes[2])
-    return (Shape(in_a, stretched[0] | alone, batch + left + summed, flat[0]),
-            Shape(in_b, stretched[1] | alone, batch + summed + right, flat[1]),
+    return (Shape(in_a, dropped[0], batch + left + summed, flat[0]),
+            Shape(in_b, dropped[1], batch + summed + right, flat[1]),
             bool(summed), tuple(sizes[0] + sizes[1] + sizes[2]), "".join(batch + left + right))
+
+
+def roles(m, n, keep):
+    """What the letters of two operands (to their sizes) are for in a product whose result has the letters `keep`.
+
+    Those that each drops beforehand; then batch letters, those summed, and those of one operand only.
+    """
+    # Letters that stretch (size 1 where the other has more) are dropped, those that nobody else has are summed.
+    stretched = stretching(m, n), stretching(n, m)
+    left, right = [[c for c in word if c not in gone] for word, gone in zip((m, n), stretched)]
+    alone = {c for c in set(left) ^ set(right) if c not in keep}
+    both = [c for c in left if c in right]
+    return [gone | alone for gone in stretched], (
+        [c for c in both if c in keep], [c for c in both if c not in keep],
+        [c for c in left if c not in alone and c not in both],
+        [c for c in right if c not in alone and c not in both])
+
+
+def stretching(sizes, others):
+    return {c for c in sizes if sizes[c] == 1 != others.get(c, 1)}
 
 
 class Shape:

@@ -307,9 +307,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     q, k, v = project(query, key, value, weights, in_proj_bias)
     extra = 0
     if bias_k is not None or bias_v is not None:
-        if bias_k is None or bias_v is None or static_k is not None or static_v is not None:
-            raise AssertionError("bias_k and bias_v go together, and cannot be added to static keys or values")
-        k, v = cat([k, bias_k.repeat(1, n, 1)]), cat([v, bias_v.repeat(1, n, 1)])
+        k, v = with_biases(k, v, bias_k, bias_v, n, static_k is not None or static_v is not None)
         extra += 1
     head = width // num_heads
     q = split_heads(q, n, num_heads, head)
@@ -321,18 +319,31 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         extra += 1
     mask = merge_masks(attn_mask, padding, extra, k.array.shape[2], n)
     dropout_p = dropout_p if training else 0.0
-    if not need_weights:
-        out, shown = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal), None
-    else:
-        shown = scaled_dot_product_attention_weights(q, k, mask, None, 1 / math.sqrt(head))
-        if dropout_p:
-            shown = with_noise(shown, dropout_p)
-        out = R.matmul(shown, v)
+    shown = None
+    if need_weights:
+        out, shown = attend(q, k, v, mask, dropout_p)
         shown = shown.mean(1) if average_attn_weights else shown
+    else:
+        out = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal)
     out = linear(out.permute(2, 0, 1, 3).reshape(length, n, width), out_proj_weight, out_proj_bias)
     if batched:
         return out, shown
     return out.squeeze(1), shown if shown is None else shown.squeeze(0)
+
+
+def with_biases(k, v, bias_k, bias_v, n, static):
+    """Keys and values with one more each, for `n` sequences; AssertionError if that makes no sense."""
+    if bias_k is None or bias_v is None or static:
+        raise AssertionError("bias_k and bias_v go together, and cannot be added to static keys or values")
+    return cat([k, bias_k.repeat(1, n, 1)]), cat([v, bias_v.repeat(1, n, 1)])
+
+
+def attend(q, k, v, mask, dropout_p):
+    """`scaled_dot_product_attention` with a mask to add, and its weights."""
+    weights = scaled_dot_product_attention_weights(q, k, mask, None, 1 / math.sqrt(q.array.shape[-1]))
+    if dropout_p:
+        weights = with_noise(weights, dropout_p)
+    return R.matmul(weights, v), weights
 
 
 def check_heads(query, key, value, key_padding_mask, attn_mask, num_heads):

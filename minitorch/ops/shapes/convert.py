@@ -27,23 +27,10 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
 
     Takes a dtype, a device, a device and a dtype, or another tensor whose dtype and device to take.
     """
-    flags = []
-    for arg in args:
-        if arg.__class__ is dtypes.dtype:
-            dtype = arg
-        elif isinstance(arg, Tensor):
-            other = arg
-        elif arg in (float, int, bool, complex):
-            dtype = arg
-        elif isinstance(arg, (str, Device)) or arg.__class__ is int:
-            device = arg
-        elif isinstance(arg, bool):                        # non_blocking, copy
-            flags.append(arg)
-        elif arg is not None:
-            raise TypeError(f"to() received an invalid combination of arguments - got ({type(arg).__name__}), but "
-                            f"expected a dtype, a device or a tensor")
-    copy = copy or flags[1:] == [True]
-    non_blocking = non_blocking or flags[:1] == [True]
+    if args:
+        dtype, device, other, flags = by_type(args, dtype, device, other)
+        if flags:
+            copy, non_blocking = copy or flags[1:] == [True], non_blocking or flags[0]
     if other is not None:
         dtype, device = other.dtype, other.device
     out = self
@@ -61,6 +48,26 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
         return out if lies_in_one(out, memory_format) else copy_in_format(out, memory_format)
     stays = not copy and memory_format is suggested_format(self.array)
     return self if stays else clone_in(self, memory_format=memory_format)
+
+
+def by_type(args, dtype, device, other):
+    """The dtype, the device and the tensor among positional arguments, and the bools: non_blocking, copy."""
+    flags = []
+    for arg in args:
+        if arg.__class__ is dtypes.dtype:
+            dtype = arg
+        elif isinstance(arg, Tensor):
+            other = arg
+        elif arg in (float, int, bool, complex):
+            dtype = arg
+        elif isinstance(arg, (str, Device)) or arg.__class__ is int:
+            device = arg
+        elif isinstance(arg, bool):
+            flags.append(arg)
+        elif arg is not None:
+            raise TypeError(f"to() received an invalid combination of arguments - got ({type(arg).__name__}), but "
+                            f"expected a dtype, a device or a tensor")
+    return dtype, device, other, flags
 
 
 def cast(x, found):
