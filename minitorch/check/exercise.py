@@ -353,15 +353,18 @@ def equal(a, b, rtol, atol):
         return a == b or abs(a - b) <= atol + rtol * abs(b) or (a != a and b != b)
     numbers = (int, float, complex, np.ndarray, np.generic)
     if isinstance(a, numbers) and isinstance(b, numbers):
-        a, b = np.asarray(a), np.asarray(b)
-        if a.shape != b.shape or (a.dtype == bool) != (b.dtype == bool):
-            return False
-        if (a == b).all():
-            return True
-        if a.dtype == bool or a.dtype.kind in "OU" or b.dtype.kind in "OU":
-            return False
-        return bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True))
+        return equal_arrays(np.asarray(a), np.asarray(b), rtol, atol)
     return type(a) is type(b) and a == b
+
+
+def equal_arrays(a, b, rtol, atol):
+    if a.shape != b.shape or (a.dtype == bool) != (b.dtype == bool):
+        return False
+    if (a == b).all():
+        return True
+    if a.dtype == bool or a.dtype.kind in "OU" or b.dtype.kind in "OU":
+        return False
+    return bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True))
 
 
 FLOATS = "fV"                                              # kinds of dtypes; bfloat16's is "V"

@@ -30,17 +30,10 @@ def encoded(value, depth=0):
         return value if not isinstance(value, str) else value[:10_000]
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, int):
-        return value if abs(value) < 1 << 62 else {"other": ["int", str(value)[:1000]]}
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": repr(value)}
-    if isinstance(value, complex):
-        return {"complex": [encoded(value.real), encoded(value.imag)]}
-    if isinstance(value, np.ndarray) and value.dtype.kind == "V":
-        value = value.astype(np.float32)                   # JSON's readers need not know bfloat16
-    if isinstance(value, np.ndarray) and value.dtype.kind in KINDS and value.size <= MOST:
-        packed = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
-        return {"array": [value.dtype.str, list(value.shape), packed]}
+    if isinstance(value, (int, float, complex)):
+        return encoded_number(value)
+    if isinstance(value, np.ndarray):
+        return encoded_array(value)
     if isinstance(value, (list, tuple)) and depth < 20 and len(value) <= MOST:
         items = [encoded(x, depth + 1) for x in value]
         return items if isinstance(value, list) else {"tuple": items}
@@ -48,6 +41,27 @@ def encoded(value, depth=0):
         return {"dict": [[encoded(k, depth + 1), encoded(v, depth + 1)] for k, v in value.items()]}
     if isinstance(value, Other):                           # what was decoded before: it stays what it is
         return {"other": [value.kind, value.text]}
+    return described(value)
+
+
+def encoded_number(value):
+    if isinstance(value, int):
+        return value if abs(value) < 1 << 62 else {"other": ["int", str(value)[:1000]]}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": repr(value)}
+    return {"complex": [encoded(value.real), encoded(value.imag)]}
+
+
+def encoded_array(array):
+    if is_inexact(array.dtype) and array.dtype.kind == "V":
+        array = array.astype(np.float32)                   # JSON's readers need not know bfloat16
+    if array.dtype.kind not in KINDS or array.size > MOST:
+        return described(array)
+    packed = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+    return {"array": [array.dtype.str, list(array.shape), packed]}
+
+
+def described(value):
     return {"other": [type(value).__name__, repr(value)[:1000]]}
 
 

@@ -136,29 +136,41 @@ def by_examples(exercise, tried):
     cells = entries(exercise, tried, [example.found for example in tried])
     right = entries(exercise, tried, [example.expected for example in tried])
     failing = [i for i, (found, expected) in enumerate(zip(cells, right)) if not agree(exercise, found, expected)]
-    candidates = {}
-    for name, (_, function) in exercise.mistakes.items():
-        given = entries(exercise, tried, [exercise._outcome(function, example.args) for example in tried])
-        if len(given) == len(cells):
-            errs = {i for i, (one, other) in enumerate(zip(given, right)) if not agree(exercise, one, other)}
-            hits = {i for i in failing if agree(exercise, given[i], cells[i])}
-            if hits and errs <= set(failing):
-                candidates[name] = hits, errs
+    candidates = mistakes_among(exercise, tried, cells, right, failing)
     by_chance = all(numbers(cells[i].value) is not None for i in failing)      # numbers agree by chance, now and then
-    chosen, left = [], set(failing)
-    while left and candidates and len(chosen) < MOST:
-        name = max(candidates, key=lambda n: len(candidates[n][0] & left))
-        hits, _ = candidates[name]
-        if len(hits & left) < min(2 if by_chance else 1, len(failing)):
-            break
-        chosen.append(name)
-        left -= hits
+    chosen, left = covering(candidates, failing, 2 if by_chance else 1)
     left -= {i for i in left if sum(i in candidates[name][1] for name in chosen) > 1}
     if not chosen or left and 2 * len(left) > len(failing):
         return None
     name, words = together(exercise, chosen)
     return name, words + (f" (On {len(left)} of {len(failing)} failing examples something else is wrong, too.)"
                           if left else "")
+
+
+def mistakes_among(exercise, tried, cells, right, failing):
+    """For each mistake that errs only where the answer errs: where it gives the same as the answer, where it errs."""
+    found = {}
+    for name, (_, function) in exercise.mistakes.items():
+        given = entries(exercise, tried, [exercise._outcome(function, example.args) for example in tried])
+        if len(given) == len(cells):
+            errs = {i for i, (one, other) in enumerate(zip(given, right)) if not agree(exercise, one, other)}
+            hits = {i for i in failing if agree(exercise, given[i], cells[i])}
+            if hits and errs <= set(failing):
+                found[name] = hits, errs
+    return found
+
+
+def covering(candidates, failing, least):
+    """A few candidates, each with `least` failing examples that those before it lack; and the examples left over."""
+    chosen, left = [], set(failing)
+    while left and candidates and len(chosen) < MOST:
+        name = max(candidates, key=lambda n: len(candidates[n][0] & left))
+        hits, _ = candidates[name]
+        if len(hits & left) < min(least, len(failing)):
+            break
+        chosen.append(name)
+        left -= hits
+    return chosen, left
 
 
 def entries(exercise, tried, outcomes):

@@ -94,6 +94,36 @@ def check_absent(**options):
             raise NotImplementedError(f"DistributedDataParallel: {name} is not supported: leave it out")
 
 
+def with_gradients(parameters):
+    """Those of the named parameters that require gradients; RuntimeError if none does."""
+    found = [(name, p) for name, p in parameters if p.requires_grad]
+    if not found:
+        raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have any parameters that "
+                           "require a gradient.")
+    return found
+
+
+def one_device(device_ids):
+    """`device_ids` without None; ValueError if more than one is left."""
+    found = None if device_ids is None else [d for d in device_ids if d is not None] or None
+    if found is not None and len(found) > 1:
+        raise ValueError("device_ids can only be None or contain a single element.")
+    return found
+
+
+def check_initialized(state):
+    if any(isinstance(t, (UninitializedParameter, UninitializedBuffer)) for t in state):
+        raise RuntimeError("Modules with uninitialized parameters can't be used with `DistributedDataParallel`. "
+                           "Run a dummy forward pass to correctly initialize the modules")
+
+
+def bytes_of_bucket(mebibytes):
+    found = int((25 if mebibytes is None else mebibytes) * 2**20)
+    if found <= 0:
+        raise ValueError(f"bucket_cap_mb must be positive, got {mebibytes}")
+    return found
+
+
 class DistributedDataParallel(Module, Joinable):
     """`module` with gradients that are averaged over all ranks; call it as `module`, then ``loss.backward()``.
 
@@ -127,17 +157,10 @@ class DistributedDataParallel(Module, Joinable):
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         parameters = [(name, p) for name, p in module.named_parameters() if name not in ignored]
         buffers = [b for name, b in module.named_buffers() if name not in ignored]
-        named = [(name, p) for name, p in parameters if p.requires_grad]
-        if not named:
-            raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have any parameters that "
-                               "require a gradient.")
-        self.device_ids = None if device_ids is None else [d for d in device_ids if d is not None] or None
-        if self.device_ids is not None and len(self.device_ids) > 1:
-            raise ValueError("device_ids can only be None or contain a single element.")
+        named = with_gradients(parameters)
+        self.device_ids = one_device(device_ids)
         state = [*[p for _, p in parameters], *buffers]
-        if any(isinstance(t, (UninitializedParameter, UninitializedBuffer)) for t in state):
-            raise RuntimeError("Modules with uninitialized parameters can't be used with `DistributedDataParallel`. "
-                               "Run a dummy forward pass to correctly initialize the modules")
+        check_initialized(state)
         self.module, self.dim, self.output_device = module, dim, output_device
         given = broadcast_buffers if forward_sync_buffers is None else forward_sync_buffers
         self.forward_sync_buffers = True if given is None else bool(given)
@@ -150,11 +173,8 @@ class DistributedDataParallel(Module, Joinable):
             if forward_sync_buffers is None and not self.forward_sync_buffers:
                 state = state[:len(parameters)]
             broadcast_all(self.process_group, state, 0, "broadcast_model")
-        cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * 2**20)
-        if cap <= 0:
-            raise ValueError(f"bucket_cap_mb must be positive, got {bucket_cap_mb}")
-        self.reducer = Reducer([p for _, p in named], [name for name, _ in named], self.process_group, cap,
-                               self.gradient_as_bucket_view)
+        self.reducer = Reducer([p for _, p in named], [name for name, _ in named], self.process_group,
+                               bytes_of_bucket(bucket_cap_mb), self.gradient_as_bucket_view)
 
     def _check_models(self, named):
         """An error on all ranks if their models differ."""

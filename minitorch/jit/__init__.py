@@ -164,9 +164,8 @@ def isinstance(obj, target_type):                          # noqa: A001  (PyTorc
     if origin is dict:
         return of_class(obj, dict) and all([isinstance(x, tuple[inner]) for x in obj.items()])  # type: ignore
     if origin is tuple:
-        if inner[-1:] == (...,):
-            return of_class(obj, tuple) and all([isinstance(x, inner[0]) for x in obj])
-        return of_class(obj, tuple) and len(obj) == len(inner) and all(map(isinstance, obj, inner))
+        types = inner[:1] * len(obj) if of_class(obj, tuple) and inner[-1:] == (...,) else inner
+        return of_class(obj, tuple) and len(obj) == len(types) and all(map(isinstance, obj, types))
     if origin is Final:
         return isinstance(obj, inner[0])
     return any([isinstance(obj, t) for t in inner]) if inner else of_class(obj, origin)      # Optional, Union, A | B

@@ -187,13 +187,7 @@ def cat(tensors, dim=0, *, out=None):
         raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found: all must be sparse COO tensors")
     first, n = tensors[0], sparse.sparse_dim()
     dim, xp = checked_dim(dim, first.ndim), first.backend.xp
-    for i, x in enumerate(tensors):
-        if x.ndim != first.ndim or any(a != b for d, (a, b) in enumerate(zip(x.shape, first.shape)) if d != dim):
-            raise RuntimeError(f"All tensors must have the same shape: {list(first.shape)} (except in the "
-                               f"concatenating dimension), but found shape: {list(x.shape)} at position {i}")
-        if x.sparse_dim() != n:
-            raise RuntimeError(f"All tensors must have the same sparse_dim and dense_dim: {n}, {first.dense_dim()}, "
-                               f"but tensor at position {i} has {x.sparse_dim()}, {x.dense_dim()}")
+    check_alike(tensors, first, n, dim)
     values, patterns = [values_of(x) for x in tensors], [x.array.pattern for x in tensors]
     if dim >= n:                                           # each has zeros where the others have values
         before = 0
@@ -215,6 +209,17 @@ def cat(tensors, dim=0, *, out=None):
         moved.append(indices)
     sizes = [start if d == dim else s for d, s in enumerate(first.shape[:n])]
     return of_indices(first.backend, xp.concatenate(moved, 1), of_dense(values), sizes)
+
+
+def check_alike(tensors, first, n, dim):
+    """All tensors of one shape, except along `dim`, and with `n` sparse dimensions."""
+    for i, x in enumerate(tensors):
+        if x.ndim != first.ndim or any(a != b for d, (a, b) in enumerate(zip(x.shape, first.shape)) if d != dim):
+            raise RuntimeError(f"All tensors must have the same shape: {list(first.shape)} (except in the "
+                               f"concatenating dimension), but found shape: {list(x.shape)} at position {i}")
+        if x.sparse_dim() != n:
+            raise RuntimeError(f"All tensors must have the same sparse_dim and dense_dim: {n}, {first.dense_dim()}, "
+                               f"but tensor at position {i} has {x.sparse_dim()}, {x.dense_dim()}")
 
 
 @answers("stack")

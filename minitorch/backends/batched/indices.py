@@ -75,22 +75,25 @@ def without_masks(F, x, parts):
     return tuple(found)
 
 
+def without_ellipsis(parts, ndim):
+    """The parts of an index, with as many slices for Ellipsis, or at the end, as `ndim` dimensions need."""
+    left = ndim - sum([p is not None and p is not Ellipsis for p in parts])
+    if left < 0:
+        raise IndexError(f"too many indices for array: array is {ndim}-dimensional")
+    if not any([p is Ellipsis for p in parts]):
+        parts = (*parts, Ellipsis)
+    whole: list = []
+    for p in parts:
+        whole += [slice(None)] * left if p is Ellipsis else [p]
+    return whole
+
+
 def explicit(F, x, index):
     """The same index made of arrays only, one for each dimension of `x`, which broadcast to the shape of ``x[index]``.
 
     They are batched arrays, or arrays of the backend below.
     """
-    parts = without_masks(F, x, parts_of(index))
-    xp = F.inner.xp
-    used = sum([p is not None and p is not Ellipsis for p in parts])
-    left = x.ndim - used
-    if left < 0:
-        raise IndexError(f"too many indices for array: array is {x.ndim}-dimensional")
-    if not any([p is Ellipsis for p in parts]):
-        parts = (*parts, Ellipsis)
-    whole = []
-    for p in parts:
-        whole += [slice(None)] * left if p is Ellipsis else [p]
+    whole, xp = without_ellipsis(without_masks(F, x, parts_of(index)), x.ndim), F.inner.xp
     arrays = [i for i, p in enumerate(whole) if hasattr(p, "ndim") or p.__class__ is int]
     wide = max([getattr(whole[i], "ndim", 0) for i in arrays], default=0)
     together = bool(arrays) and arrays[-1] - arrays[0] + 1 == len(arrays)

@@ -82,18 +82,28 @@ def address_arithmetic(i):
     return i.operands[3:] if kind == "mad" and "wide" in i.parts else ()
 
 
+def bases_of(code):
+    """The registers that hold addresses of global memory which instructions read or write."""
+    return {r for i in code if i.parts[0] in MEMORY and not {"shared", "local", "param"} & set(i.parts)
+            for x in i.operands if x.startswith("[") for r in REGISTER.findall(x)}
+
+
+def makers_of(code):
+    """The instructions that write each register."""
+    makers: dict[str, list] = {}
+    for i in code:
+        if i.operands and i.parts[0] not in LANES:
+            makers.setdefault(i.operands[0], []).append(i)
+    return makers
+
+
 class Indices:
     """The registers of a function that need an exact value (`exact`), and the addresses made of them (`marked`)."""
 
     def __init__(self, body):
         code = instructions(body)
-        bases = {r for i in code if i.parts[0] in MEMORY and not {"shared", "local", "param"} & set(i.parts)
-                 for x in i.operands if x.startswith("[") for r in REGISTER.findall(x)}
-        makers: dict[str, list] = {}
-        for i in code:
-            if i.operands and i.parts[0] not in LANES:
-                makers.setdefault(i.operands[0], []).append(i)
-        wide = closure(bases, makers, address_arithmetic)
+        makers = makers_of(code)
+        wide = closure(bases_of(code), makers, address_arithmetic)
         narrow = {x for r in wide for i in makers.get(r, ()) for x in (widening(i) or ((),))[0]}
         self.remainders = {i for i in code if is_remainder(i, makers)} if narrow else set()
 

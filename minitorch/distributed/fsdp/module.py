@@ -267,6 +267,21 @@ def fully_shard(module, *, mesh=None, reshard_after_forward=None, shard_placemen
     Gradients are means over the ranks. ``state_dict()`` has DTensors, which `distributed.checkpoint` saves.
     """
     modules = list(module) if isinstance(module, (list, tuple)) else [module]
+    check_modules(modules)
+    if mesh is None:
+        device = next((p.device.type for m in modules for p in m.parameters()), "cpu")
+        mesh = init_device_mesh(device, (current_world().size,))
+    check_options(mesh, reshard_after_forward, offload_policy)
+    group = Group(parameters_of(modules, ignored_params or set()), mesh,
+                  MixedPrecisionPolicy() if mp_policy is None else mp_policy, shard_placement_fn)
+    state = State(modules, group, reshard_after_forward)
+    for m in modules:
+        m.__class__ = sharded_class(type(m))
+        m.__dict__["_fsdp"] = state
+    return module
+
+
+def check_modules(modules):
     for m in modules:
         if not isinstance(m, Module) or isinstance(m, (ModuleList, ModuleDict)):
             raise ValueError(f"fully_shard does not support containers that do not implement forward: {m}"
@@ -274,9 +289,9 @@ def fully_shard(module, *, mesh=None, reshard_after_forward=None, shard_placemen
         if isinstance(m, FSDPModule):
             raise AssertionError(f"Each distinct composable distributed API can only be applied to a module once. "
                                  f"fully_shard has already been applied to the following module: {m}")
-    if mesh is None:
-        device = next((p.device.type for m in modules for p in m.parameters()), "cpu")
-        mesh = init_device_mesh(device, (current_world().size,))
+
+
+def check_options(mesh, reshard_after_forward, offload_policy):
     if not isinstance(mesh, DeviceMesh) or mesh.ndim not in (1, 2):
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
     if mesh.ndim == 2 and mesh.mesh_dim_names is None:
@@ -288,13 +303,6 @@ def fully_shard(module, *, mesh=None, reshard_after_forward=None, shard_placemen
         raise NotImplementedError("CPUOffloadPolicy is supported with a mesh of CPUs only")
     if offload_policy is not None and not isinstance(offload_policy, OffloadPolicy):
         raise TypeError(f"offload_policy is an OffloadPolicy, got {type(offload_policy).__name__}")
-    group = Group(parameters_of(modules, ignored_params or set()), mesh,
-                  MixedPrecisionPolicy() if mp_policy is None else mp_policy, shard_placement_fn)
-    state = State(modules, group, reshard_after_forward)
-    for m in modules:
-        m.__class__ = sharded_class(type(m))
-        m.__dict__["_fsdp"] = state
-    return module
 
 
 def parameters_of(modules, ignored):

@@ -135,21 +135,27 @@ def linear_groups(op):
     if any([getattr(formula, "missing", False) for formula in op.vjps.values()]):
         return []                                          # formulas that only refuse, which say nothing
     if op not in _groups:
-        live = [i for i, x in enumerate(op.inputs) if x.kind not in ("other", "variadic") and op.vjps[x.name]]
-        names = [x.name for x in op.inputs]
-        read = {i: {names.index(f) for f in op.reads[names[i]] if f in names} for i in live}
-        linear = [i for i in live if i not in read[i] and not {"out", *op.keeps}.intersection(op.reads[names[i]])]
-        groups = []
-        for i in linear:
-            group = [i]
-            group += [j for j in linear if j != i and all([j not in read[k] and k not in read[j] for k in (i, *group)])]
-            group = [j for n, j in enumerate(group) if all([j not in read[k] and k not in read[j]
-                                                            for k in group[:n]])]
-            factors = set().union(*[read[k] for k in group])
-            if all([j in group or j in factors for j in live]) and set(group) not in groups:
-                groups.append(set(group))
-        _groups[op] = groups
+        _groups[op] = groups_by_formulas(op)
     return _groups[op]
+
+
+def groups_by_formulas(op):
+    """`linear_groups` by what the derivative formulas read: a formula that reads an input is a factor's."""
+    live = [i for i, x in enumerate(op.inputs) if x.kind not in ("other", "variadic") and op.vjps[x.name]]
+    names = [x.name for x in op.inputs]
+    read = {i: {names.index(f) for f in op.reads[names[i]] if f in names} for i in live}
+
+    def is_apart(j, others):
+        return all([j not in read[k] and k not in read[j] for k in others])
+    linear = [i for i in live if i not in read[i] and not {"out", *op.keeps}.intersection(op.reads[names[i]])]
+    groups: list = []
+    for i in linear:
+        near = [i, *[j for j in linear if j != i and is_apart(j, [i])]]
+        group = {j for n, j in enumerate(near) if is_apart(j, near[:n])}
+        factors = set().union(*[read[k] for k in group])
+        if group | factors >= set(live) and group not in groups:
+            groups.append(group)
+    return groups
 
 
 def sums(call):

@@ -390,6 +390,17 @@ class doctor(NodeHook):
         if stale:
             self.add(Finding("missing zero_grad", f"backward() adds to gradients that {kind}.step() has used: call "
                              f"optimizer.zero_grad() after each step", stale))
+        self.look_for_gradients(kind, pairs)
+        root = self.eval_seen
+        if root is not None and not root.training and self.trains(root):
+            self.add(Finding("eval mode in training", "the model is trained in eval mode, so dropout does nothing and "
+                             "batch norm uses averages that do not move: call model.train() before training",
+                             self.eval_line))
+        if self.now is not None:
+            self.note_gradients(parameters)
+
+    def look_for_gradients(self, kind, pairs):
+        """An optimiser that steps without gradients, or with zeros for all, which a backward pass did not give."""
         nothing = (self.now is not None or not pairs) and all(is_plain(g) and not g.array.any() for _, g in pairs)
         if nothing and self.reached and (pairs and self.now is not None and self.now.norm or not pairs and self.got):
             self.add(Finding("gradients cleared too early", f"{kind}.step() found no gradients, although backward() "
@@ -398,17 +409,14 @@ class doctor(NodeHook):
         elif not pairs:
             self.add(Finding("no gradients", f"{kind}.step() found no gradients: call loss.backward() before it, on a "
                              f"loss that depends on its parameters", self.lines.here()))
-        root = self.eval_seen
-        if root is not None and not root.training and self.trains(root):
-            self.add(Finding("eval mode in training", "the model is trained in eval mode, so dropout does nothing and "
-                             "batch norm uses averages that do not move: call model.train() before training",
-                             self.eval_line))
-        if self.now is not None:
-            for p in parameters:
-                if p._grad is None and p.requires_grad:
-                    self.cut[id(p)] = self.cut.get(id(p), 0) + 1
-            if self.roots:
-                self.got.update(id(p) for root in self.roots for p in root.parameters() if p._grad is not None)
+
+    def note_gradients(self, parameters):
+        """Count how often each parameter of a watched step had no gradient, and note those that had one."""
+        for p in parameters:
+            if p._grad is None and p.requires_grad:
+                self.cut[id(p)] = self.cut.get(id(p), 0) + 1
+        if self.roots:
+            self.got.update(id(p) for root in self.roots for p in root.parameters() if p._grad is not None)
 
     def look_at_updates(self, pairs):
         """How far a step has moved each parameter, beside its size; and what clipping has left of the gradients."""
