@@ -140,27 +140,36 @@ def is_closed(pattern, mapping):
 
 
 # ------------------------------------------------------------------ writing
-def write(gm, match, pattern, replacement, changed):
-    """Write the replacement at a place. `changed`: {node: the one in its place}, for later places that end there."""
+def arguments_of(match, pattern, replacement, changed):
+    """The replacement's parameters to what they stand for at a place."""
     arguments = [match.nodes_map.get(p) for p in pattern.nodes if p.op == "placeholder"]
     parameters = [n for n in replacement.nodes if n.op == "placeholder"]
     if len(arguments) != len(parameters):
         raise AssertionError(f"the replacement has {len(parameters)} parameters, the pattern {len(arguments)}")
-    values = {p: changed.get(a, a) if isinstance(a, Node) else a for p, a in zip(parameters, arguments)}
+    return {p: changed.get(a, a) if isinstance(a, Node) else a for p, a in zip(parameters, arguments)}
+
+
+def copied(graph, replacement, values, anchor, count):
+    """The nodes of the `count` results of the replacement, which is copied to the place before `anchor`."""
+    with graph.inserting_before(anchor):
+        result = graph.graph_copy(replacement, values)
+    found: list = []
+    map_arg(result, lambda n: found.append(n) or n)
+    if len(found) != count:
+        raise AssertionError(f"the replacement returns {len(found)} values, the pattern {count}")
+    return found
+
+
+def write(gm, match, pattern, replacement, changed):
+    """Write the replacement at a place. `changed`: {node: the one in its place}, for later places that end there."""
+    values = arguments_of(match, pattern, replacement, changed)
     old = [match.nodes_map[n] for n in pattern.output_node().all_input_nodes]
     order = {n: i for i, n in enumerate(gm.graph.nodes)}
     inner = sorted([n for p, n in match.nodes_map.items() if p.op != "placeholder"], key=order.__getitem__)
-    inputs = [order[v] for v in values.values() if isinstance(v, Node)]
-    first = max(inputs, default=-1)
-    anchor = next((n for n in sorted(old, key=order.__getitem__) if order[n] > first), inner[-1])
+    last_input = max([order[v] for v in values.values() if isinstance(v, Node)], default=-1)
+    anchor = next((n for n in sorted(old, key=order.__getitem__) if order[n] > last_input), inner[-1])
     before = set(gm.graph.nodes)
-    with gm.graph.inserting_before(anchor):
-        result = gm.graph.graph_copy(replacement, values)
-    new = []
-    map_arg(result, lambda n: new.append(n) or n)
-    if len(new) != len(old):
-        raise AssertionError(f"the replacement returns {len(new)} values, the pattern {len(old)}")
-    for a, b in zip(old, new):
+    for a, b in zip(old, copied(gm.graph, replacement, values, anchor, len(old))):
         a.replace_all_uses_with(b)
         changed[a] = b
     added = [n for n in gm.graph.nodes if n not in before]

@@ -156,9 +156,7 @@ def isinstance(obj, target_type):                          # noqa: A001  (PyTorc
     if target_type is Any:
         return True
     if origin is None:
-        if target_type in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple):       # noqa: UP006
-            raise RuntimeError(f"isinstance needs an element type, for instance {target_type}[int]")
-        return obj is None if target_type is None else of_class(obj, target_type)
+        return of_whole_class(obj, target_type)
     if origin in (list, set, frozenset):
         return of_class(obj, origin) and all([isinstance(x, inner[0]) for x in obj])
     if origin is dict:
@@ -169,6 +167,13 @@ def isinstance(obj, target_type):                          # noqa: A001  (PyTorc
     if origin is Final:
         return isinstance(obj, inner[0])
     return any([isinstance(obj, t) for t in inner]) if inner else of_class(obj, origin)      # Optional, Union, A | B
+
+
+def of_whole_class(obj, target_type):
+    """`isinstance` for a type that does not say of what."""
+    if target_type in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple):           # noqa: UP006
+        raise RuntimeError(f"isinstance needs to know of what: {target_type}[int], for instance")
+    return obj is None if target_type is None else of_class(obj, target_type)
 
 
 # ---- tasks -------------------------------------------------------------------------------------------------

@@ -105,10 +105,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     """
     x, (points, frames) = input, checked_frames(input)
     onesided = points != n_fft if onesided is None else onesided
-    if points != (n_fft // 2 + 1 if onesided else n_fft):
-        wanted = "n_fft / 2 + 1 when onesided=True" if onesided else "n_fft when onesided=False"
-        raise RuntimeError(f"istft: expected the frequency dimension (3rd to the last) of the input tensor to match "
-                           f"{wanted}, but got {points}")
+    check_frequencies(points, n_fft, onesided)
     hop, width = sizes("istft", n_fft, hop_length, win_length, window)
     if hop > width:
         raise RuntimeError(f"istft: expected 0 < hop_length <= win_length, but got hop_length={hop}")
@@ -124,9 +121,9 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     place = dict(dimension=1, size=n_fft, step=hop)
     y = R.unfold_backward(x * window, shape=(x.array.shape[0], total), **place)
     weight = R.unfold_backward((window * window).expand(1, frames, n_fft), shape=(1, total), **place)
-    start = n_fft // 2 if center else 0
-    end = start + length if length is not None else total - n_fft // 2 if center else total
-    y, weight = y[:, start:end], weight[:, start:end]
+    margin = n_fft // 2 if center else 0
+    end = total - margin if length is None else margin + length
+    y, weight = y[:, margin:end], weight[:, margin:end]
     if weight.array.size and bool(weight.detach().abs().min() < 1e-11):
         raise RuntimeError("istft: window overlap add min: 1: the windows leave gaps, where the signal is not known")
     y = y / weight
@@ -135,6 +132,16 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
              "the tail. Please check your center and hop_length settings.")
         y = constant_pad_nd(y, (0, end - total), 0)
     return y if input.array.ndim == 3 else y.squeeze(0)
+
+
+def check_frequencies(points, n_fft, onesided):
+    """RuntimeError unless there are as many frequencies as a transform of `n_fft` numbers has."""
+    expected, words = n_fft, "n_fft when onesided=False"
+    if onesided:
+        expected, words = n_fft // 2 + 1, "n_fft / 2 + 1 when onesided=True"
+    if points != expected:
+        raise RuntimeError(f"istft: expected the frequency dimension (3rd to the last) of the input tensor to match "
+                           f"{words}, but got {points}")
 
 
 def checked_frames(input):

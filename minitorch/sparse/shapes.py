@@ -189,16 +189,8 @@ def cat(tensors, dim=0, *, out=None):
     dim, xp = checked_dim(dim, first.ndim), first.backend.xp
     check_alike(tensors, first, n, dim)
     values, patterns = [values_of(x) for x in tensors], [x.array.pattern for x in tensors]
-    if dim >= n:                                           # each has zeros where the others have values
-        before = 0
-        for k, x in enumerate(tensors):
-            shape = list(values[k].shape)
-            parts = []
-            for size in (before, None, sum(y.shape[dim] for y in tensors) - before - x.shape[dim]):
-                shape[dim - n + 1] = size or 0
-                parts.append(values[k] if size is None else wrap(xp.zeros(shape, values[k].array.dtype), x.backend))
-            before += x.shape[dim]
-            values[k] = of_dense(parts, dim - n + 1)
+    if dim >= n:
+        values = with_zeros_beside(values, dim - n + 1)
         indices = xp.concatenate([p.indices for p in patterns], 1)
         return of_indices(first.backend, indices, of_dense(values), first.shape[:n])
     moved, start = [], 0
@@ -209,6 +201,18 @@ def cat(tensors, dim=0, *, out=None):
         moved.append(indices)
     sizes = [start if d == dim else s for d, s in enumerate(first.shape[:n])]
     return of_indices(first.backend, xp.concatenate(moved, 1), of_dense(values), sizes)
+
+
+def with_zeros_beside(values, dim):
+    """Each of the values to be joined along `dim`, with zeros where the others are."""
+    found, before, total = [], 0, sum(v.shape[dim] for v in values)
+    for v in values:
+        def zeros(size, v=v):
+            shape = [size if d == dim else m for d, m in enumerate(v.shape)]
+            return wrap(v.backend.xp.zeros(shape, v.array.dtype), v.backend)
+        found.append(of_dense([zeros(before), v, zeros(total - before - v.shape[dim])], dim))
+        before += v.shape[dim]
+    return found
 
 
 def check_alike(tensors, first, n, dim):

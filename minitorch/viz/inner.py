@@ -42,20 +42,28 @@ def gradients_again(root, order, values):
     rebuilt = {p: saved_again(p, values) for p in nodes if p.saved is None}
     if None in rebuilt.values():
         return {}
+    found = gradients_of(root, order, values, rebuilt)
+    if found is None:
+        return {}
+    leaves = [p for p in order if not p.parents and p._grad is not None]
+    same = all(found[p] is not None and np.allclose(host(p, found[p]), host(p, p._grad.array), rtol=1e-4, atol=1e-7)
+               for p in leaves)
+    return {p: host(p, found[p]) for p in nodes if found[p] is not None} if leaves and same else {}
+
+
+def gradients_of(root, order, values, rebuilt):
+    """Node -> gradient, of a pass on nodes whose saved values are those `rebuilt` meanwhile; None if it fails."""
     found, backend = dict.fromkeys(order), root.backend.backend
     try:
         for p, saved in rebuilt.items():
             p.saved = saved
         run_backward([root], [wrap(root.backend.xp.ones_like(values[root]), backend)], False, True, found)
     except (RuntimeError, TypeError, ValueError):          # a value was written to since
-        return {}
+        return None
     finally:
         for p in rebuilt:
             p.saved = None
-    leaves = [p for p in order if not p.parents and p._grad is not None]
-    same = all(found[p] is not None and np.allclose(host(p, found[p]), host(p, p._grad.array), rtol=1e-4, atol=1e-7)
-               for p in leaves)
-    return {p: host(p, found[p]) for p in nodes if found[p] is not None} if leaves and same else {}
+    return found
 
 
 def host(place, array):

@@ -125,8 +125,7 @@ class Kernel(Picture):
         parts, y = [text(10, top + 8, f"{title}: {what}", 12, "start", font_weight="bold")], top + 14
         for row in shown:
             words = {w: used[w] for w in range(row * BANKS, (row + 1) * BANKS) if w in used}
-            name = next(iter(words.values())) or f"{row * LINE:#x}"
-            parts.append(text(60, y + 12, name if len(name) < 10 else "\u2026" + name[-8:], 9, "end", FAINT))
+            parts.append(label_of_row(row, words, y))
             parts.append(draw_row(words, y, names, racing, lambda w: cell_key(space, here[0].block, w)))
             y += CELL + 2
         if len(rows) > len(shown):
@@ -163,6 +162,12 @@ CELL = 20                                                  # pixels
 
 def square(x, y, **more):
     return element("rect", x=x, y=y, width=CELL - 2, height=CELL - 2, **more)
+
+
+def label_of_row(row, words, y):
+    """The name of the array in a line of memory, or the line's address."""
+    name = next(iter(words.values())) or f"{row * LINE:#x}"
+    return text(60, y + 12, name if len(name) < 10 else "\u2026" + name[-8:], 9, "end", FAINT)
 
 
 def draw_row(words, y, names, racing, key):

@@ -311,12 +311,11 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         extra += 1
     head = width // num_heads
     q = split_heads(q, n, num_heads, head)
-    k = split_heads(k, n, num_heads, head) if static_k is None else static_heads(static_k, n, num_heads, head)
-    v = split_heads(v, n, num_heads, head) if static_v is None else static_heads(static_v, n, num_heads, head)
+    k = split_or_static(k, static_k, n, num_heads, head)
+    v = split_or_static(v, static_v, n, num_heads, head)
     if add_zero_attn:
         nothing = zeros(n, num_heads, 1, head, dtype=k.dtype, device=k.device)
-        k, v = cat([k, nothing], 2), cat([v, nothing], 2)
-        extra += 1
+        k, v, extra = cat([k, nothing], 2), cat([v, nothing], 2), extra + 1
     mask = merge_masks(attn_mask, padding, extra, k.array.shape[2], n)
     dropout_p = dropout_p if training else 0.0
     shown = None
@@ -328,7 +327,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     out = linear(out.permute(2, 0, 1, 3).reshape(length, n, width), out_proj_weight, out_proj_bias)
     if batched:
         return out, shown
-    return out.squeeze(1), shown if shown is None else shown.squeeze(0)
+    return out.squeeze(1), shown.squeeze(0) if need_weights else None
 
 
 def with_biases(k, v, bias_k, bias_v, n, static):
@@ -441,6 +440,11 @@ def project(query, key, value, weights, bias):
 def split_heads(x, n, heads, width):
     """(S, N, H W) as (N, H, S, W)."""
     return x.reshape(x.array.shape[0], n, heads, width).permute(1, 2, 0, 3)
+
+
+def split_or_static(x, static, n, heads, width):
+    """Projected keys or values by heads, or the ones that replace them."""
+    return split_heads(x, n, heads, width) if static is None else static_heads(static, n, heads, width)
 
 
 def static_heads(x, n, heads, width):

@@ -157,11 +157,7 @@ def concatenate(F, arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     if axis is None:
         arrays, axis = [x.reshape(-1) for x in arrays], 0
     first, axis = arrays[0], checked_axis(axis, arrays[0].ndim)
-    for k, x in enumerate(arrays):
-        if x.ndim != first.ndim or any([m != n for d, (m, n) in enumerate(zip(x.shape, first.shape)) if d != axis]):
-            raise ValueError(f"all the input array dimensions except for the concatenation axis must match exactly, "
-                             f"but along dimension {axis} the array at index 0 has shape {first.shape} and that at "
-                             f"index {k} has shape {x.shape}")
+    check_join(arrays, first, axis)
     dtype = np.dtype(dtype) if dtype is not None else np.result_type(*{x.dtype for x in arrays})
     shape = [*first.shape[:axis], sum([x.shape[axis] for x in arrays]), *first.shape[axis + 1:]]
     made = F.empty(shape, dtype) if out is None else out
@@ -170,8 +166,8 @@ def concatenate(F, arrays, axis=0, out=None, dtype=None, casting="same_kind"):
         for x in arrays:
             pieces.append((place, x))
             place += x.shape[axis]
-        together = made._c_contiguous and made.dtype == dtype and made.itemsize in BITS and len(arrays) > 1
-        if together and all([x._c_contiguous and x.dtype == dtype for x in arrays]):
+        if made.itemsize in BITS and len(arrays) > 1 and all([
+                x._c_contiguous and x.dtype == dtype for x in (made, *arrays)]):
             join_contiguous(F, made, [(k, x) for k, x in pieces if x.size], axis)
         else:
             lead = (slice(None),) * axis
@@ -179,6 +175,16 @@ def concatenate(F, arrays, axis=0, out=None, dtype=None, casting="same_kind"):
                 place = (*lead, slice(k, k + x.shape[axis]))
                 F.xp.copyto(made[place], x, casting="unsafe")
     return made
+
+
+def check_join(arrays, first, axis):
+    """ValueError unless the shapes of arrays are that of the first one, except along an axis."""
+    for k, x in enumerate(arrays):
+        if x.ndim != first.ndim or (x.shape[:axis], x.shape[axis + 1:]) != (
+                first.shape[:axis], first.shape[axis + 1:]):
+            raise ValueError(f"all the input array dimensions except for the concatenation axis must match exactly, "
+                             f"but along dimension {axis} the array at index 0 has shape {first.shape} and that at "
+                             f"index {k} has shape {x.shape}")
 
 
 def checked_axis(axis, ndim):

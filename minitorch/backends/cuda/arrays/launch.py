@@ -6,7 +6,6 @@
 
 import functools
 import math
-import operator
 import struct
 from typing import NamedTuple
 
@@ -79,7 +78,7 @@ def first_launch(F, key, functor, operands, out_dtype, T, V, numbers, out=None):
     arrays = [x for x in operands if x.__class__ is F.ndarray]
     shape = np.broadcast_shapes(*[x.shape for x in arrays])
     like = max(arrays, key=lambda x: (x.shape == shape, x.size))
-    ordered = like.shape == shape and not like._c_contiguous and is_dense(*place(like))
+    ordered = like.shape == shape and not like._c_contiguous and is_dense(like.shape, like.strides, like.itemsize)
     if out is not None:
         ordered = check_fits(out, shape)
     else:
@@ -141,10 +140,6 @@ def layout(places, width, aligned):
     return Layout(False, vector, [(-(-n // THREADS), offsets, record) for offsets, record, n in chunks])
 
 
-def place(array):
-    return array.shape, array.strides, array.itemsize
-
-
 def are_flat(places):
     """True if all arrays lie without gaps and in the same order, so that one index serves them."""
     shape, strides, itemsize = places[0]
@@ -168,10 +163,13 @@ def map_into(F, functor, out, operands, T, V, numbers=NO_NUMBERS, kernels=None):
         return []
     arity, ndarray = len(operands), F.ndarray
     kernels = kernels or MAPS[arity]
-    arrays = [out, *[x if x.__class__ is ndarray else None for x in operands]]
-    address = functools.reduce(operator.or_, [x.data.ptr for x in arrays if x is not None])
-    found = layout(tuple([None if x is None else place(x) for x in arrays]),
-                   max(out.itemsize, T.itemsize, V.itemsize), not address & 15)
+    arrays, places, address = [out], [(out.shape, out.strides, out.itemsize)], out.data.ptr
+    for x in operands:
+        is_array = x.__class__ is ndarray
+        arrays.append(x if is_array else None)
+        places.append((x.shape, x.strides, x.itemsize) if is_array else None)
+        address |= x.data.ptr if is_array else 0
+    found = layout(tuple(places), max(out.itemsize, T.itemsize, V.itemsize), not address & 15)
     if found is None:
         unaligned(F, functor, out, operands)
         return []
@@ -188,7 +186,7 @@ def map_into(F, functor, out, operands, T, V, numbers=NO_NUMBERS, kernels=None):
         constants["FLAT"] = 1
     launched = []
     for blocks, offsets, last in found.launches:
-        views = [moved(F, x, offset) for x, offset in zip(arrays, offsets)]
+        views = arrays if found.flat else [moved(F, x, k) for x, k in zip(arrays, offsets)]
         launched.append(start(F, kernels[found.flat], blocks, (*views, *words, last), constants))
     return launched
 

@@ -113,14 +113,19 @@ def plan(op, T, U, shape, strides, axes, aligned):
     reduced, (reduced_steps,) = collapse(reduced, [reduced_steps])
     dense = len(reduced) == 1 and (reduced[0] == 1 or reduced_steps[0] == 1)
     out_shape = tuple([shape[d] for d in kept_axes])
-    too_many = len(kept) > MAX_DIMS or len(reduced) > MAX_DIMS or math.prod(kept) > MAX_SIZE
-    if too_many or (not dense and math.prod(reduced) > MAX_SIZE) or any([s % size for s in strides]):
+    if not fits(kept, reduced, dense) or any([s % size for s in strides]):
         return out_shape, None
     if not math.prod(out_shape):
         return out_shape, []
     if not dense and kept_steps[-1] == 1 and kept[-1] >= LANES // 2:
         return out_shape, column_launches(op, T, U, kept, kept_steps, reduced, reduced_steps, aligned)
     return out_shape, row_launches(op, T, U, kept, kept_steps, reduced, reduced_steps, dense)
+
+
+def fits(kept, reduced, dense):
+    """True if layouts hold the dimensions, and their indices the elements."""
+    return (max(len(kept), len(reduced)) <= MAX_DIMS and math.prod(kept) <= MAX_SIZE
+            and (dense or math.prod(reduced) <= MAX_SIZE))
 
 
 def row_launches(op, T, U, kept, kept_steps, reduced, reduced_steps, dense):

@@ -63,12 +63,9 @@ class Ufunc:
                 key.append(x.dtype)
             elif x.__class__ in NUMBERS:
                 key.append(x.__class__)
-            elif isinstance(x, np.generic) or x.__class__ is np.ndarray and not x.ndim:
-                key.append(x.dtype)                        # a number that counts with its dtype
-                x = x.item()
             else:
-                x = self.accept(x)
-                key.append(x.dtype if x.__class__ is F.ndarray else x.__class__)
+                x, kind = self.accept(x)
+                key.append(kind)
             arrays.append(x)
         key = tuple(key)
         try:
@@ -82,23 +79,25 @@ class Ufunc:
             if x.__class__ is F.ndarray:
                 if x.dtype is not T and x.dtype != T:
                     arrays[i] = x.astype(T)
-            elif T.kind in "iu" and not fits(x, T) or T.kind == "b" and x not in (0, 1):
+            elif T.kind in "iub" and not (fits(x, T) if T.kind != "b" else x in (0, 1)):
                 return self.in_library(operands, out, dtype, casting)
         if out is None:
             return launch(F, self.functor, arrays, result, T)
         return self.write(arrays, out, T, result, casting)
 
     def accept(self, x):
-        """An operand that is neither one of our arrays nor a Python number."""
+        """An operand that is neither one of our arrays nor a Python number; and its dtype, or its class."""
         F = self.backend
+        if isinstance(x, np.generic) or x.__class__ is np.ndarray and not x.ndim:
+            return x.item(), x.dtype                       # a number that counts with its dtype
         if isinstance(x, (complex, np.ndarray)):
-            return library.refuse_host_arrays(x)
-        if isinstance(x, F.ndarray):
-            return x.view(F.ndarray)
-        if isinstance(x, (list, tuple)):
-            return F.xp.asarray(x)
+            x = library.refuse_host_arrays(x)
+            return x, x.__class__
+        if isinstance(x, (F.ndarray, list, tuple)):
+            x = x.view(F.ndarray) if isinstance(x, F.ndarray) else F.xp.asarray(x)
+            return x, x.dtype
         if type(x) in (bool, int, float):
-            return x
+            return x, x.__class__
         raise TypeError(f"{self.__name__}() takes arrays of {F.device} and numbers, got {type(x).__name__}")
 
     def find_loop(self, key, dtype):
