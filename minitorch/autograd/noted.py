@@ -1,6 +1,6 @@
-"""Backward passes through calls with tangents: nodes that remember which tangents their saved values had.
+"""Backward passes through calls with tangents: nodes that remember the tangents of saved values.
 
-A recorded backward pass that runs while levels of forward mode are open differentiates at these, too.
+A recorded backward pass differentiates at the levels of forward mode that are open, too.
 """
 
 from ..core import graph

@@ -307,13 +307,13 @@ class Call:
         return [None if s is None else next(left) for s in seeds]
 
     def as_leaves(self, outputs, graded):
-        """The inputs, and the outputs, as leaves where they have derivatives; the others as they are."""
+        """The inputs and the outputs, as leaves where they have derivatives."""
         return ([needing_grad(x) if self.is_live(spec) and isinstance(x, Tensor) else x
                  for x, spec in zip(self.inputs, self.specs)],
                 [needing_grad(out) if on else out for out, on in zip(outputs, graded)])
 
     def gradients_and_tangents(self, g, fields):
-        """For each input with a tangent its gradient, a function of `g`, and beside it that tangent."""
+        """For each input with a tangent: its gradient, a function of `g`, and that tangent."""
         pulled = self.pulled(g, fields, [t is not None for t in self.tangents])
         return [(like(p, t), self.conj(fitted(t, p))) for p, t in zip(pulled, self.tangents)
                 if t is not None and p is not None and p.needs_grad]
@@ -323,7 +323,7 @@ class Call:
         return conjugate(x, None) if self.op.complex == "holomorphic" else x
 
     def places_of(self, sources, outputs):
-        """The places in the graph of the inputs and outputs that leaves stand for, by the ids of these."""
+        """The places in the graph of the inputs and outputs, by the ids of their leaves."""
         *of_inputs, node = self.places
         nodes = [node]
         if self.op.outputs != 1 and node is not None:
@@ -386,7 +386,7 @@ class Call:
 
 
 def apart(left, reads):
-    """The inputs `left` in groups: no formula of one in a group reads another, by `reads` of each."""
+    """The inputs `left` in groups in which no formula (see `reads`) reads another input."""
     while left:
         group: list = []
         for i in left:
@@ -479,22 +479,23 @@ def function_with_tangents(cls, args):
 
 
 def tangents_by_jvp(cls, ctx, args, level, count):
-    """What the user's `jvp` returns for the tangents of `args`: one tangent, or None, for each output."""
+    """The tangents, or None, of the outputs by the user's `jvp` for the tangents of `args`."""
     given = [tangent_of(x, level) for x in args]
     if ctx._materialize:
         given = [zeros_like(x) if t is None and isinstance(x, Tensor) and is_inexact(x.array.dtype) else t
                  for t, x in zip(given, args)]
     found = outputs_of(cls.jvp(ctx, *given))
     if len(found) != count:
-        raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {count} but got "
-                           f"{len(found)})")
+        raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients "
+                           f"(expected {count} but got {len(found)})")
     return found
 
 
 def with_users_tangent(cls, ctx, args, out, i, level, tangent):
     """Output `i` of a Function with a tangent that its `jvp` has returned."""
     if not isinstance(tangent, Tensor):
-        raise TypeError(f"{cls.__name__}: expected Tensor or None (got {type(tangent).__name__}) as tangent {i}")
+        raise TypeError(f"{cls.__name__}: expected Tensor or None (got {type(tangent).__name__}) "
+                        f"as tangent {i}")
     check_size(out, tangent)
     if any([out is x for x in args]) and not any([out is x for x in ctx._dirty]):
         out = recorded.alias(out)                          # an input returned as it is
@@ -525,7 +526,7 @@ def write_tangents(target, result):
 
 
 def write_tangent(target, base, level, new):
-    """Give `base` and all its views, of which `target` is one, the tangent after `target` got the tangent `new`."""
+    """Give `base` and all its views their tangents after `target`, one of them, got `new`."""
     new = zeros_like(target) if new is None else fitted(new, target)
     views = [view for ref in base._views or () if (view := ref()) is not None]
     layout = in_parts(base.array)

@@ -53,7 +53,7 @@ def encoded_number(value):
 
 
 def encoded_array(array):
-    if is_inexact(array.dtype) and array.dtype.kind == "V":
+    if array.dtype.kind == "V":
         array = array.astype(np.float32)                   # JSON's readers need not know bfloat16
     if array.dtype.kind not in KINDS or array.size > MOST:
         return described(array)

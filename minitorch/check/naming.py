@@ -148,7 +148,7 @@ def by_examples(exercise, tried):
 
 
 def mistakes_among(exercise, tried, cells, right, failing):
-    """For each mistake that errs only where the answer errs: where it gives the same as the answer, where it errs."""
+    """For each mistake that errs only where the answer errs: where both agree, where it errs."""
     found = {}
     for name, (_, function) in exercise.mistakes.items():
         given = entries(exercise, tried, [exercise._outcome(function, example.args) for example in tried])
@@ -161,7 +161,7 @@ def mistakes_among(exercise, tried, cells, right, failing):
 
 
 def covering(candidates, failing, least):
-    """A few candidates, each with `least` failing examples that those before it lack; and the examples left over."""
+    """A few candidates, each with `least` failing examples that others lack; what is left."""
     chosen, left = [], set(failing)
     while left and candidates and len(chosen) < MOST:
         name = max(candidates, key=lambda n: len(candidates[n][0] & left))

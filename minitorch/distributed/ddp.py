@@ -173,7 +173,8 @@ class DistributedDataParallel(Module, Joinable):
             if forward_sync_buffers is None and not self.forward_sync_buffers:
                 state = state[:len(parameters)]
             broadcast_all(self.process_group, state, 0, "broadcast_model")
-        self.reducer = Reducer([p for _, p in named], [name for name, _ in named], self.process_group,
+        names, parameters = [name for name, _ in named], [p for _, p in named]
+        self.reducer = Reducer(parameters, names, self.process_group,
                                bytes_of_bucket(bucket_cap_mb), self.gradient_as_bucket_view)
 
     def _check_models(self, named):

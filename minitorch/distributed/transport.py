@@ -21,7 +21,7 @@ class Transport:
     """The interface. Arrays of one call have the same dtype and, where nothing else is said, the same size."""
 
     shares = False                                         # whether `all_reduce_shared` is there
-    devices = ()                                           # types of device whose memory it takes as it is
+    devices = ()                                           # kinds of device that it carries itself
 
     def __init__(self, ranks, rank, record, group, timeout):
         self.rank, self.size, self.ranks, self.record, self.group = rank, len(ranks), ranks, record, group

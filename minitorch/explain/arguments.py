@@ -82,11 +82,11 @@ def _no_tensor(error, name, given, defaults):
     return None
 
 
-# ---- an argument that stands where an integer, another number or a tensor belongs ----------------------------
+# ---- an argument in the place of an integer, another number or a tensor ------------------------
 # How Python's and NumPy's errors begin to speak of a value that they cannot compute or count with.
-ABOUT_VALUES = ("object", "operand", "not supported between", "could not convert", "invalid literal",
-                "ufunc", "numpy", "ndarray", "np.", "can't multiply", "can only", "an integer",
-                "unhashable", "unsupported")
+ABOUT_VALUES = ("object", "operand", "not supported between", "could not convert",
+                "invalid literal", "ufunc", "numpy", "ndarray", "np.", "can't multiply",
+                "can only", "an integer", "unhashable", "unsupported")
 NUMBER = "Tensor or a number"
 
 
@@ -101,20 +101,22 @@ def names(text, x):
 
 
 class Rule(NamedTuple):
-    """Arguments of the types `given` are wrong for a parameter if an error says something of them."""
+    """Arguments of the types `given` are wrong for a parameter if an error accuses them."""
 
     given: object
-    parameter: Callable                                    # (name, default): whether the rule is about it
+    parameter: Callable                                    # (name, default): is the rule about it?
     said: Callable                                         # (the error's text, the argument)
     wanted: str                                            # what the argument must be
 
 
 RULES = (
     Rule(float | str, lambda k, default: k in DIMENSIONS, lambda text, x: True, "int"),
-    Rule(float, lambda k, default: True, lambda text, x: names(text, x) and "integer" in text, "int"),
+    Rule(float, lambda k, default: True,
+         lambda text, x: names(text, x) and "integer" in text, "int"),
     Rule(str, lambda k, default: not isinstance(default, str),
          lambda text, x: names(text, x) or mentions(text, "string", "ufunc"), NUMBER),
-    Rule(NoneType, lambda k, default: type(default) is int or k in DIMENSIONS and default is not None,
+    Rule(NoneType,
+         lambda k, default: type(default) is int or k in DIMENSIONS and default is not None,
          lambda text, x: mentions(text, "None", "ufunc"), "int"),
     Rule(NoneType, lambda k, default: default is not None,
          lambda text, x: mentions(text, "None", "ufunc"), NUMBER),
@@ -136,7 +138,7 @@ def _no_number(error, name, given, defaults):
     return None
 
 
-# ---- devices -------------------------------------------------------------------------------------------------
+# ---- devices -----------------------------------------------------------------------------------
 def no_device(type, index, types):
     """The error for a device type and index that do not name a device."""
     if not isinstance(type, str):

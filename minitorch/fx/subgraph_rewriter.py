@@ -146,11 +146,12 @@ def arguments_of(match, pattern, replacement, changed):
     parameters = [n for n in replacement.nodes if n.op == "placeholder"]
     if len(arguments) != len(parameters):
         raise AssertionError(f"the replacement has {len(parameters)} parameters, the pattern {len(arguments)}")
-    return {p: changed.get(a, a) if isinstance(a, Node) else a for p, a in zip(parameters, arguments)}
+    return {p: changed.get(a, a) if isinstance(a, Node) else a
+            for p, a in zip(parameters, arguments)}
 
 
 def copied(graph, replacement, values, anchor, count):
-    """The nodes of the `count` results of the replacement, which is copied to the place before `anchor`."""
+    """The nodes of the `count` results of the replacement, copied to before `anchor`."""
     with graph.inserting_before(anchor):
         result = graph.graph_copy(replacement, values)
     found: list = []
@@ -167,7 +168,8 @@ def write(gm, match, pattern, replacement, changed):
     order = {n: i for i, n in enumerate(gm.graph.nodes)}
     inner = sorted([n for p, n in match.nodes_map.items() if p.op != "placeholder"], key=order.__getitem__)
     last_input = max([order[v] for v in values.values() if isinstance(v, Node)], default=-1)
-    anchor = next((n for n in sorted(old, key=order.__getitem__) if order[n] > last_input), inner[-1])
+    behind = [n for n in sorted(old, key=order.__getitem__) if order[n] > last_input]
+    anchor = behind[0] if behind else inner[-1]
     before = set(gm.graph.nodes)
     for a, b in zip(old, copied(gm.graph, replacement, values, anchor, len(old))):
         a.replace_all_uses_with(b)

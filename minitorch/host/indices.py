@@ -40,7 +40,7 @@ def parse(x, item):
 
 
 def in_two_steps(parts, left, shape):
-    """The views among the parts of an index, and the arrays; an Ellipsis stands for `left` dimensions."""
+    """The views among the parts of an index, and the arrays; Ellipsis is `left` dimensions."""
     basic, advanced = [], []
     for p in parts:
         if p is Ellipsis:
@@ -123,7 +123,7 @@ def clean(part, backend):
 
 
 def clean_array(part, backend):
-    """A tensor, array or sequence as the backend's array of integers or bools; as an int if it is 0-d."""
+    """A tensor, array or sequence as the backend's array of integers or bools; an int if 0-d."""
     array, is_tensor = array_of(part, backend), isinstance(part, Tensor)
     if array.ndim == 0 and array.dtype.kind in "iu":
         return array if is_tensor and part.backend.depth else int(array)

@@ -170,9 +170,9 @@ def isinstance(obj, target_type):                          # noqa: A001  (PyTorc
 
 
 def of_whole_class(obj, target_type):
-    """`isinstance` for a type that does not say of what."""
-    if target_type in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple):           # noqa: UP006
-        raise RuntimeError(f"isinstance needs to know of what: {target_type}[int], for instance")
+    """`isinstance` for a type without element types."""
+    if target_type in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple):   # noqa: UP006
+        raise RuntimeError(f"isinstance needs an element type, for instance {target_type}[int]")
     return obj is None if target_type is None else of_class(obj, target_type)
 
 

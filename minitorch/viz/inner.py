@@ -52,7 +52,7 @@ def gradients_again(root, order, values):
 
 
 def gradients_of(root, order, values, rebuilt):
-    """Node -> gradient, of a pass on nodes whose saved values are those `rebuilt` meanwhile; None if it fails."""
+    """Node -> gradient, of a pass on nodes with saved values `rebuilt`; None if it fails."""
     found, backend = dict.fromkeys(order), root.backend.backend
     try:
         for p, saved in rebuilt.items():

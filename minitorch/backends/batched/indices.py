@@ -76,7 +76,7 @@ def without_masks(F, x, parts):
 
 
 def without_ellipsis(parts, ndim):
-    """The parts of an index, with as many slices for Ellipsis, or at the end, as `ndim` dimensions need."""
+    """The parts of an index of `ndim` dimensions, with slices for Ellipsis or at the end."""
     left = ndim - sum([p is not None and p is not Ellipsis for p in parts])
     if left < 0:
         raise IndexError(f"too many indices for array: array is {ndim}-dimensional")

@@ -171,7 +171,7 @@ def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, 
 @kernel("rnn_layer_backward")
 def rnn_layer_backward(F, *arrays, **attrs):
     p = LayerBackward(*arrays, **attrs)
-    if p.gates is None or p.gates.ndim != 4:               # or those of a native kernel, which lie otherwise
+    if p.gates is None or p.gates.ndim != 4:               # or a native kernel has kept them
         p = p.computed(F.full_rnn_layer)
     xp, size, n = F.xp, p.input.shape[2], p.hidden.shape[1]
     dy = xp.zeros_like(p.h[1:]) if p.grad is None else forwards(p.grad, p.reverse)

@@ -15,9 +15,9 @@ def total(F, x, dim):
 
 
 def has_rows(F, x, dim):
-    """True if `dim` is the last one and the rows of `x` lie one after the other: then blocks pay."""
-    return (F.block is not None and x.size > 1024 and dim in (-1, x.ndim - 1)
-            and x.flags.c_contiguous)
+    """True if `dim` is the last one and the rows of `x` are contiguous: then blocks pay."""
+    return (F.block is not None and x.ndim > 0 and dim in (-1, x.ndim - 1)
+            and x.size > 1024 and x.flags.c_contiguous)
 
 
 def exponentials(F, x, dim, divide=False):

@@ -171,7 +171,7 @@ def plan(shape, strides, itemsize, dims):
 
 
 def memory_order(shape, strides, itemsize):
-    """The dimensions of an array from the slowest to the fastest, and whether it has no gaps in memory."""
+    """The dimensions of an array from slowest to fastest, and whether it has no gaps in memory."""
     def step(d):
         return -abs(strides[d]) if shape[d] > 1 and strides[d] else -inf
     order = sorted(range(len(shape)), key=step)

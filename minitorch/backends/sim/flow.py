@@ -84,7 +84,8 @@ def address_arithmetic(i):
 
 def bases_of(code):
     """The registers that hold addresses of global memory which instructions read or write."""
-    return {r for i in code if i.parts[0] in MEMORY and not {"shared", "local", "param"} & set(i.parts)
+    return {r for i in code
+            if i.parts[0] in MEMORY and not {"shared", "local", "param"} & set(i.parts)
             for x in i.operands if x.startswith("[") for r in REGISTER.findall(x)}
 
 

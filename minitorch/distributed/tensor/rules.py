@@ -140,7 +140,7 @@ def linear_groups(op):
 
 
 def groups_by_formulas(op):
-    """`linear_groups` by what the derivative formulas read: a formula that reads an input is a factor's."""
+    """`linear_groups` by what the derivative formulas read."""
     live = [i for i, x in enumerate(op.inputs) if x.kind not in ("other", "variadic") and op.vjps[x.name]]
     names = [x.name for x in op.inputs]
     read = {i: {names.index(f) for f in op.reads[names[i]] if f in names} for i in live}

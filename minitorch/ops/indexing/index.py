@@ -161,17 +161,18 @@ def __setitem__(self, item, value):
 
 
 def require_memory_for(x, written):
-    """Raise if a tensor to be written, or an index, is of a batch: `x` has memory for one element only."""
+    """Raise if a tensor to be written, or an index, is of a batch that `x` has no memory for."""
     for y in written if written.__class__ is tuple else (written,):
         if isinstance(y, Tensor) and y.backend.depth > x.backend.depth:
             raise y.backend.not_in_place()
 
 
 def source_of(value, x, advanced):
-    """The tensor `value` as it is written into `x`: on its device, of its dtype where PyTorch asks for that."""
+    """The tensor `value` as it is written into `x`: on its device, of its dtype if need be."""
     if advanced is not None and value.array.dtype != x.array.dtype and not is_fill(advanced, value):
-        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {x.dtype.name} for the "
-                           f"destination and {value.dtype.name} for the source: write value.to(x.dtype)")
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got "
+                           f"{x.dtype.name} for the destination and {value.dtype.name} for the "
+                           f"source: write value.to(x.dtype)")
     if value.backend is not x.backend:
         require_memory_for(x, value)
         value = value.to(x.device) if value.array.ndim else value

@@ -99,9 +99,10 @@ def plan(in_a, a, in_b, b, keep):
 
 
 def roles(m, n, keep):
-    """What the letters of two operands (to their sizes) are for in a product whose result has the letters `keep`.
+    """The roles of letters of two operands (given with sizes) in a product with letters `keep`.
 
-    Those that each drops beforehand; then batch letters, those summed, and those of one operand only.
+    The letters that each drops beforehand; then those of the batch, those summed, and those of one
+    operand only.
     """
     # Letters that stretch (size 1 where the other has more) are dropped, those that nobody else has are summed.
     stretched = stretching(m, n), stretching(n, m)

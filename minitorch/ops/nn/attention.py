@@ -225,8 +225,10 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
 
 def is_fusible(query, attn_mask, dropout_p, generator):
-    """True if a device's kernel takes the call, which has no gradient for the mask and its own way to drop."""
-    if query.dtype not in FUSED or attn_mask is not None and (attn_mask.needs_grad or attn_mask.tangents):
+    """True if a device's kernel takes the call: masks get no gradient, it drops in its own way."""
+    if attn_mask is not None and (attn_mask.needs_grad or attn_mask.tangents):
+        return False
+    if query.dtype not in FUSED:
         return False
     return not dropout_p or dropout_p < 1 and isinstance(generator, PhiloxGenerator)
 
@@ -331,7 +333,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
 
 
 def with_biases(k, v, bias_k, bias_v, n, static):
-    """Keys and values with one more each, for `n` sequences; AssertionError if that makes no sense."""
+    """Keys and values with one more each, for `n` sequences; AssertionError if one is missing."""
     if bias_k is None or bias_v is None or static:
         raise AssertionError("bias_k and bias_v go together, and cannot be added to static keys or values")
     return cat([k, bias_k.repeat(1, n, 1)]), cat([v, bias_v.repeat(1, n, 1)])
@@ -339,7 +341,8 @@ def with_biases(k, v, bias_k, bias_v, n, static):
 
 def attend(q, k, v, mask, dropout_p):
     """`scaled_dot_product_attention` with a mask to add, and its weights."""
-    weights = scaled_dot_product_attention_weights(q, k, mask, None, 1 / math.sqrt(q.array.shape[-1]))
+    scale = 1 / math.sqrt(q.array.shape[-1])
+    weights = scaled_dot_product_attention_weights(q, k, mask, None, scale)
     if dropout_p:
         weights = with_noise(weights, dropout_p)
     return R.matmul(weights, v), weights
@@ -444,7 +447,9 @@ def split_heads(x, n, heads, width):
 
 def split_or_static(x, static, n, heads, width):
     """Projected keys or values by heads, or the ones that replace them."""
-    return split_heads(x, n, heads, width) if static is None else static_heads(static, n, heads, width)
+    if static is None:
+        return split_heads(x, n, heads, width)
+    return static_heads(static, n, heads, width)
 
 
 def static_heads(x, n, heads, width):

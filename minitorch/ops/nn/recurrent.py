@@ -121,13 +121,13 @@ class LayerBackward(NamedTuple):
     cell: object = None
     grad: object = None                                    # of the states h
     grad_cell: object = None                               # of the last cell state
-    gates: object = None                                   # from here on, what the forward pass kept
+    gates: object = None                                   # from here on: kept by the forward pass
     h: object = None
     c: object = None
     extra: object = None
     mode: str = "LSTM"
     reverse: bool = False
-    needs: tuple = ()                                      # for each input of the layer: is its gradient asked for?
+    needs: tuple = ()                                      # for which inputs gradients are asked
 
     @property
     def layer(self):

@@ -51,7 +51,7 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
 
 
 def by_type(args, dtype, device, other):
-    """The dtype, the device and the tensor among positional arguments, and the bools: non_blocking, copy."""
+    """The dtype, device and tensor among positional arguments; the bools: non_blocking, copy."""
     flags = []
     for arg in args:
         if arg.__class__ is dtypes.dtype:

@@ -400,7 +400,7 @@ class doctor(NodeHook):
             self.note_gradients(parameters)
 
     def look_for_gradients(self, kind, pairs):
-        """An optimiser that steps without gradients, or with zeros for all, which a backward pass did not give."""
+        """An optimiser that steps without gradients, or with zeros that no backward pass gave."""
         nothing = (self.now is not None or not pairs) and all(is_plain(g) and not g.array.any() for _, g in pairs)
         if nothing and self.reached and (pairs and self.now is not None and self.now.norm or not pairs and self.got):
             self.add(Finding("gradients cleared too early", f"{kind}.step() found no gradients, although backward() "
@@ -411,7 +411,7 @@ class doctor(NodeHook):
                              f"loss that depends on its parameters", self.lines.here()))
 
     def note_gradients(self, parameters):
-        """Count how often each parameter of a watched step had no gradient, and note those that had one."""
+        """Count how often each parameter of a watched step had no gradient; note those that had."""
         for p in parameters:
             if p._grad is None and p.requires_grad:
                 self.cut[id(p)] = self.cut.get(id(p), 0) + 1

@@ -78,7 +78,8 @@ def first_launch(F, key, functor, operands, out_dtype, T, V, numbers, out=None):
     arrays = [x for x in operands if x.__class__ is F.ndarray]
     shape = np.broadcast_shapes(*[x.shape for x in arrays])
     like = max(arrays, key=lambda x: (x.shape == shape, x.size))
-    ordered = like.shape == shape and not like._c_contiguous and is_dense(like.shape, like.strides, like.itemsize)
+    ordered = like.shape == shape and not like._c_contiguous and is_dense(
+        like.shape, like.strides, like.itemsize)
     if out is not None:
         ordered = check_fits(out, shape)
     else:
@@ -106,12 +107,13 @@ def start(F, kernel, grid, arguments, constants):
     return function, (grid,), values
 
 
-# ---- one pass over the elements ------------------------------------------------------------------------------
+# ---- one pass over the elements ----------------------------------------------------------------
 class Layout(NamedTuple):
-    """How the elements of some arrays, of which the first is written, are shared out to threads.
+    """How the elements of some arrays, the first being written, are shared out to threads.
 
-    A launch is (blocks, the offset in elements at which it finds each array, the kernel's last parameter). That is the
-    number of elements if all arrays lie alike (`flat`), else a record with their strides.
+    A launch is (blocks, the offset in elements at which it finds each array, the kernel's last
+    parameter). That is the number of elements if all arrays lie alike (`flat`), else a record
+    with their strides.
     """
 
     flat: bool
@@ -131,13 +133,14 @@ def layout(places, width, aligned):
         size = math.prod(shape)
         blocks = -(-size // (THREADS * UNROLL * vector))
         return Layout(True, vector, [(blocks, (0,) * len(places), size)])
-    arrays = [((), (), 1) if x is None else x for x in places]              # a number is repeated
+    arrays = [((), (), 1) if x is None else x for x in places]     # a number is repeated
     steps = tuple([broadcast_strides(shape, own, strides) for own, strides, _ in arrays])
     itemsizes = tuple([itemsize for *_, itemsize in arrays])
     if any([s % size for row, size in zip(steps, itemsizes) for s in row]):
         return None
     vector, chunks = plan(shape, steps, itemsizes, vector)
-    return Layout(False, vector, [(-(-n // THREADS), offsets, record) for offsets, record, n in chunks])
+    launches = [(-(-n // THREADS), offsets, record) for offsets, record, n in chunks]
+    return Layout(False, vector, launches)
 
 
 def are_flat(places):

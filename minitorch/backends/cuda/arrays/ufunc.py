@@ -86,7 +86,7 @@ class Ufunc:
         return self.write(arrays, out, T, result, casting)
 
     def accept(self, x):
-        """An operand that is neither one of our arrays nor a Python number; and its dtype, or its class."""
+        """An operand that is neither one of our arrays nor a Python number; its dtype or class."""
         F = self.backend
         if isinstance(x, np.generic) or x.__class__ is np.ndarray and not x.ndim:
             return x.item(), x.dtype                       # a number that counts with its dtype
