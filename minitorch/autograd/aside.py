@@ -35,7 +35,7 @@ def set_data(self, other):
     self.array, self.backend = beside(other.array), other.backend
 
 
-extends(Tensor)(property(data, set_data))
+extends(Tensor, "data")(property(data, set_data))
 
 
 def laid_aside(array):

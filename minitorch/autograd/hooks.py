@@ -74,8 +74,7 @@ def retain_grad(self):
         hooks_of(self.node).retain.append(weakref.ref(self))
 
 
-@extends(Tensor)
-@property
+@extends(Tensor, kind=property)
 def retains_grad(self):
     """Whether `retain_grad` was called on this computed tensor."""
     hooks = self.node.hooks if self.node is not None else None
@@ -101,8 +100,7 @@ def register_post_accumulate_grad_hook(self, hook):
     return added(self, "accumulated", hook)
 
 
-@extends(Tensor)
-@property
+@extends(Tensor, kind=property)
 def output_nr(self):
     """Which of the outputs of its graph node the tensor is."""
     return self.node.op if self.node.__class__ is graph.OutputNode else 0
@@ -122,8 +120,7 @@ def register_prehook(self, hook):
     return added(self, "node_pre", hook)
 
 
-@extends(Node)
-@property
+@extends(Node, kind=property)
 def metadata(self):
     """A dict for the user's own notes."""
     return hooks_of(self).metadata

@@ -122,15 +122,13 @@ def accumulate_grad(leaf):
 
 
 # ---- PyTorch's view of the graph ----------------------------------------------------------------
-@extends(Tensor)
-@property
+@extends(Tensor, kind=property)
 def grad_fn(self):
     """The node of the call that made this tensor; None for a leaf."""
     return None if self.node is None else shown(self.node)
 
 
-@extends(Node)
-@property
+@extends(Node, kind=property)
 def next_functions(self):
     """PyTorch's view of the edges: ((node or AccumulateGrad or None, which of its outputs),
     ...)."""

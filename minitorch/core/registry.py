@@ -100,14 +100,13 @@ def is_shared(tensor):
     return False
 
 
-def extends(cls, name=None):
-    """A decorator that makes a function or property of a higher module an attribute of a class of
-    the core.
+def extends(cls, name=None, kind=None):
+    """A decorator that makes a function of a higher module an attribute of a class of the core.
 
-    For methods that are sugar for what that module does, such as ``x.backward()``.
+    For methods that are sugar for what that module does, such as ``x.backward()``. `kind` is
+    `property` or `staticmethod` where it is one of these.
     """
-    def enter(found):
-        function = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
-        setattr(cls, name or function.__name__, found)
-        return found
+    def enter(function):
+        setattr(cls, name or function.__name__, function if kind is None else kind(function))
+        return function
     return enter

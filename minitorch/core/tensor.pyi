@@ -168,7 +168,9 @@ class Tensor:
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any: ...
     @property
     def data(self) -> Tensor:
-        """The same memory without the graph; a backward pass does not notice what is written through it."""
+        """The same memory without the graph; a backward pass does not notice what is written through
+        it.
+        """
     @data.setter
     def data(self, value: Tensor) -> None: ...
     def __new__(self, *data: Any, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor: ...
@@ -203,7 +205,9 @@ class Tensor:
     def retains_grad(self) -> _bool:
         """Whether `retain_grad` was called on this computed tensor."""
     def register_hook(self, hook: Callable[..., Any]) -> Any:
-        """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
+        """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the
+        gradient.
+        """
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Any:
         """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
     @property
@@ -1163,9 +1167,9 @@ class Tensor:
     def aminmax(self, *, dim: _Int | None = None, keepdim: _bool = False, out: Sequence[Tensor] | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> return_types.aminmax:
         """The smallest and the largest elements, of all or along `dim`, as a named tuple."""
     def all(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """True if all elements (along `dim`) are nonzero."""
+        """Whether all elements (along `dim`) are nonzero."""
     def any(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """True if an element (along `dim`) is nonzero."""
+        """Whether an element (along `dim`) is nonzero."""
     def sort(self, dim: _Int = -1, descending: _bool = False, stable: _bool = False, *, out: Sequence[Tensor] | None = None, axis: _Int | Sequence[_Int] | None = ...) -> return_types.sort:
         """The elements in order along `dim`, and their indices in `input`, as a named tuple (values, indices).
 

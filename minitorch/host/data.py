@@ -94,8 +94,7 @@ def plain(data):
     return list(data) if is_sequence else data
 
 
-@extends(Tensor, "__new__")
-@staticmethod
+@extends(Tensor, "__new__", kind=staticmethod)
 def new(cls, *data, device=None, requires_grad=False):
     self, backend, dtype = object.__new__(cls), get(device), get_default_dtype().np
     if len(data) == 1 and isinstance(data[0], Tensor):

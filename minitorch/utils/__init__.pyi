@@ -12,7 +12,7 @@ from . import dlpack as dlpack
 from . import einops_backend as einops_backend
 from . import hooks as hooks
 from . import model_graph as model_graph
-from . import model_zoo as model_zoo
+from . import png as png
 from . import tensorboard as tensorboard
 from . import tensorboard_events as tensorboard_events
 from . import tensorboard_media as tensorboard_media
