@@ -57,7 +57,7 @@ class Loop(Pass):
             or any(e.kind == "sum" and printer.by_row(e) for e in self.effects))
         self.partial: dict = {}                            # reduction -> its variable in the loop
         self.clauses: list = []                            # of the pragma
-        self.before: list = []  # statements before each piece of a long row
+        self.before: list = []                         # statements before each piece of a long row
         self.after: list = []                              # after it
         self.running: list = []                            # the variables of running sums
         self.in_order = False                              # one element may be changed twice
@@ -86,7 +86,7 @@ class Loop(Pass):
             return
         sign = ">" if n.op == "max" else "<"
         self.inner.append(f"{s} = {x} {sign} {s} ? {x} : {s};")
-        if n.dtype.char in "fd":  # NaN wins; the clause `max` would lose it
+        if n.dtype.char in "fd":                       # NaN wins; the clause `max` would lose it
             nan = self.printer.fresh("nan")
             self.front.append(f"int {nan} = 0;")
             self.inner.append(f"{nan} |= {x} != {x};")
@@ -272,10 +272,6 @@ class Function(Printer):
             return True
         wide = all(wide for _, wide, _ in self.schedule.effects)
         return wide and len(self.dims) == 2 and not ops & {*REDUCTIONS, "running"}
-
-    def cells(self, e):
-        """How many numbers a sum leaves."""
-        return math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
 
     def in_parts(self, lines):
         """The function of one part, and one that gathers what all have found, in their order."""

@@ -195,13 +195,13 @@ class Grid(Printer):
         self.written = {e.ref.anchor for e in kernel.effects}
         self.index = "int" if self.reach() < 1 << 30 else "i64"
         self.pointers = self.point()
-        self.shared: dict = {}  # C type -> its array for reductions over a block
+        self.shared: dict = {}                     # C type -> its array for reductions over a block
         form = Team.of_whole_rows if reduces or self.awaited else Team.of_columns
         self.team = form(self.columns)
         self.blocks = self.number_of_blocks()
         # teams of the grid, each of which goes over rows
         self.groups = self.blocks * self.team.teams
-        self.sums, self.partials = {}, 0  # effect -> Sum; numbers of scratch memory
+        self.sums, self.partials = {}, 0               # effect -> Sum; numbers of scratch memory
         for e in self.summing:
             self.sums[e] = self.sum(e)
 
@@ -222,10 +222,6 @@ class Grid(Printer):
             cells = max(self.cells(e) * self.shares(e) for e in self.summing)
             groups = min(groups, max(1, TEAMS // self.team.tiles), max(1, PARTIAL // cells))
         return min(-(-groups // self.team.teams), MOST_BLOCKS)
-
-    def cells(self, e):
-        """How many numbers a sum leaves."""
-        return math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
 
     def shares(self, e):
         """How many blocks share the columns of what a sum adds up."""

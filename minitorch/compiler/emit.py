@@ -25,7 +25,7 @@ INFIX = {"np.add": "+", "np.subtract": "-", "np.multiply": "*", "np.divide": "/"
          "np.greater_equal": ">=", "np.less_equal": "<=", "np.equal": "==", "np.not_equal": "!="}
 NUMPYS = "fiub"            # kinds of dtypes that have a name in NumPy, as bfloat16 has not
 LARGE = 1 << 16            # elements from which a run of elementwise calls is done block by block
-BLOCK = 1 << 15  # elements in a block: a few float32 blocks fit into the second-level cache
+BLOCK = 1 << 15        # elements in a block: a few float32 blocks fit into the second-level cache
 
 
 class Source:
@@ -389,7 +389,7 @@ class Group:
         self.instructions, self.shape, self.outer, self.height = instructions, shape, outer, height
         self.made = {i.results[0] for i in instructions}
         self.inner = self.made - set(outer)
-        self.scratch: dict = {}  # results of the loop alone -> their arrays
+        self.scratch: dict = {}                        # results of the loop alone -> their arrays
         self.free: dict = {}                               # dtype -> arrays that are free again
         self.last = {v: i for i in instructions for v in i.operands()}
 

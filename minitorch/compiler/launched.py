@@ -36,7 +36,7 @@ class OnDevice(Lowering):
 
     def __init__(self, program, base, outside=()):
         super().__init__(program, base, outside)
-        alone = {}  # an instruction -> its items, if they are of nothing else
+        alone = {}                     # an instruction -> its items, if they are of nothing else
         for item in self.items:
             for i in item.origin if isinstance(item, Kernel) else ():
                 alone.setdefault(i, []).append(item)
@@ -99,7 +99,7 @@ class Kernels:
         self.offsets, self.size, self.outside, self.scratch = offsets, size, (), 0
         self.segments = [i if isinstance(i, Call) else [i] for i in items]
         self.orders, self.steps = [], []
-        self.printed: list = []  # (kernel, its text, the number of that text)
+        self.printed: list = []                        # (kernel, its text, the number of that text)
         texts: dict = {}
         for k in items:
             if isinstance(k, Kernel):

@@ -236,7 +236,7 @@ class Native(Source):
     def made(self, v):
         """The statement that makes the array of a value, new in each run."""
         dense = v.example.flags.c_contiguous
-        if spelt(v.dtype) not in self.scope:  # bound once: small arrays are made in 0.2 us
+        if spelt(v.dtype) not in self.scope:           # bound once: small arrays are made in 0.2 us
             self.scope[spelt(v.dtype)], self.scope["empty"] = v.dtype, np.empty
         if dense:
             made = f"empty({v.shape!r}, {spelt(v.dtype)})"

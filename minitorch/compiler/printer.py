@@ -8,6 +8,8 @@ known in one loop only.
 
 from __future__ import annotations
 
+import math
+
 from ..core.arrays import is_half
 from .schedule import Schedule
 
@@ -91,7 +93,7 @@ class Printer:
                 self.params.append(ref)
         self.schedule = Schedule(kernel, self.dialect.cost)
         self.rows: dict = {}                               # values of a row -> their names
-        self.kept: dict = {}  # what is kept for later passes -> the name of its array
+        self.kept: dict = {}                               # what is kept for later -> its array
         self.count = 0
 
     def fresh(self, letter="t"):
@@ -165,6 +167,10 @@ class Printer:
         """True if a row leaves one number of an effect."""
         return e.ref.strides[-1] == 0
 
+    def cells(self, e):
+        """How many numbers a sum leaves."""
+        return math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
+
     def cell_of(self, e, array):
         """The cell of a sum in an array that has the dimensions of the result without gaps."""
         parts, stride = [], 1
@@ -184,11 +190,11 @@ class Pass:
         self.reductions = schedule.reductions(at)
         self.effects = schedule.effects_in(at, wide=True)
         self.carry = schedule.carried_from(at)
-        self.names: dict = {}  # values of elements -> their names in the loop
+        self.names: dict = {}                              # values of elements -> their names
         self.front: list = []                              # statements before the loop
         self.inner: list = []                              # in it
         self.behind: list = []                             # after it
-        self.reduced: dict = {}  # reductions -> their values after the loop
+        self.reduced: dict = {}                            # reductions -> their final values
 
     def statements(self):
         """The whole pass; nothing if it has nothing to do."""

@@ -14,7 +14,7 @@ __all__ = ["COLLECT", "Schedule"]
 
 # effects that gather values in arrays of their own
 COLLECT = ("sum", "rowsum", "max", "min", "prod")
-DEAR = 5  # cost from which on a value is kept for a later pass, and not computed again
+DEAR = 5               # cost from which on a value is kept for a later pass, and not computed again
 NEVER = 99                 # the cost of what cannot be computed again
 
 
@@ -28,7 +28,7 @@ class Schedule:
                         for e in kernel.effects]           # (effect, over all columns?, pass)
         self.passes = 1 + max([s for _, wide, s in self.effects if wide]
                               + [self.stage[n] - 1 for n in self.reductions()], default=-1)
-        self.overwritten: dict = {}  # root -> the first pass that stores there
+        self.overwritten: dict = {}                    # root -> the first pass that stores there
         for e, _, stage in self.effects:
             self.overwritten[e.ref.root] = min(stage, self.overwritten.get(e.ref.root, stage))
         self.stored = {e.x: e.ref for e, wide, _ in self.effects if e.kind == "store" and wide

@@ -69,7 +69,7 @@ class Numbers:
         """A statement that reads its numbers from the table `N`, where these begin at `first`."""
         def turn(found):
             if found[3]:
-                return found[0]  # a factor of a product, which no shape changes
+                return found[0]                    # a factor of a product, which no shape changes
             self.values.append(int(found[2]))
             return f"{found[1]}N[{first + len(self.values) - 1}]"
         return NUMBER.sub(turn, line.split("    //")[0])   # sizes in comments are of one shape

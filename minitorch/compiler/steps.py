@@ -318,7 +318,7 @@ class Step:
         self.optimizer, self.groups, self.line = optimizer, groups, line
         self.run, self.arrays = run, arrays
         self.numbers = (ctypes.c_double * (sum(len(g.numbers[1]) + 2 for g in groups)))()
-        self.last: list = []  # of a step without counters: what it took
+        self.last: list = []                           # of a step without counters: what it took
         self.memories = [m for g in groups for m in g.memories]
         self.address = ctypes.addressof(self.numbers)
         self.name, self.others = f"{type(optimizer).__name__}.step", len(optimizer.param_groups)

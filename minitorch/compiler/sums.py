@@ -32,7 +32,7 @@ def asked_axis(i, ufunc, axis):
     """The axis of ``ufunc.reduce``, or of a method or function, where it is None by default."""
     if i.name.endswith(".reduce"):
         return axis
-    if ufunc != "add" and len(i.args) > 2:  # not a dtype, but an array for the result
+    if ufunc != "add" and len(i.args) > 2:             # not a dtype, but an array for the result
         raise NoLowering("arguments")
     return i.kwargs.get("axis", i.args[1] if len(i.args) > 1 else None)
 
@@ -56,7 +56,7 @@ def check_start(kind, x, initial=None, **others):
 class Sums:
     """A part of `Lowering`."""
 
-    most_of_short_rows = 4096  # elements, beyond which NumPy is faster
+    most_of_short_rows = 4096                              # elements, beyond which NumPy is faster
 
     # -- reductions --------------------------------------------------------------------------------
     def reduction(self, i, ufunc, x, axis=0, dtype=None, out=None, keepdims=False, **kwargs):

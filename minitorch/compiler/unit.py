@@ -32,7 +32,7 @@ class Phases:
     def __init__(self):
         self.lines: list = []                              # of the phase that is being written
         self.done: list = []
-        self.parts = [1]  # of each phase, 1 if threads cannot share it
+        self.parts = [1]                               # of each phase, 1 if threads cannot share it
 
     def cut(self, parts, call):
         """End a phase, and let one of several parts follow."""
@@ -72,7 +72,7 @@ class Unit:
         self.functions: dict = {}                          # text -> name
         self.texts: list = []
         self.scratch, self.blas, self.turns = 0, False, False
-        self.order: list = []  # the values of the function being written
+        self.order: list = []                          # the values of the function being written
         self.orders: list = []                             # those in the tuple of each C function
         self.phases: list = []                             # of each: `Phases.parts`
         self.segments, self.runs, self.steps = in_segments(items), [], []
