@@ -199,7 +199,7 @@ class Grid(Printer):
         form = Team.of_whole_rows if reduces or self.awaited else Team.of_columns
         self.team = form(self.columns)
         self.blocks = self.number_of_blocks()
-        # teams of the grid, each of which goes over rows
+        # the teams of the grid, which share the rows
         self.groups = self.blocks * self.team.teams
         self.sums, self.partials = {}, 0               # effect -> Sum; numbers of scratch memory
         for e in self.summing:

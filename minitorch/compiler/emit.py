@@ -394,7 +394,7 @@ class Group:
         self.last = {v: i for i in instructions for v in i.operands()}
 
     def cuts(self, v):
-        """True for an operand from outside of which the loop takes blocks."""
+        """True for an operand from outside that the loop takes block by block."""
         same = len(v.shape) == len(self.shape) and v.shape[:1] == self.shape[:1]
         return same and v not in self.made
 

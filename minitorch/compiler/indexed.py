@@ -319,10 +319,10 @@ def check_put(how, ref, lookups, x):
 
 
 def parts_of(index, shape, ref):
-    """What an index with arrays says of an array of a shape at a ref.
+    """The parts of an index with arrays into an array of a shape, at a ref.
 
-    (dimension, stride) of the slices that are dimensions of the result, the offset, and (array,
-    size, stride, dimension) for each array.
+    Returns (dimension, stride) of the slices that are dimensions of the result, the offset, and
+    (array, size, stride, dimension) for each array.
     """
     slices, looks, offset, dim = [], [], ref.offset, 0
     for part in index:

@@ -59,7 +59,7 @@ class Lookups(Indexed):
         return kernel, self.target(kernel, target, strides, classes, ignore_index)
 
     def counts(self, kernel, row):
-        """Whether targets are not ignored."""
+        """A node that is true for targets that are not ignored."""
         return kernel.test("greater_equal", row, kernel.const(0, I32))
 
     def class_at(self, kernel, row, stride, ref, level):

@@ -1,6 +1,6 @@
 """Row kernels: the one form of all computation by loops, and the rule by which they are fused.
 
-A kernel has a domain `dims`, the last of which are the columns, and statements on it. A statement
+A kernel has a domain `dims`, whose last dimension is the columns, and statements on it. A statement
 makes a value for each element ("e"), for each row ("r") or once and for all ("k"): a load, a map (a
 scalar function), a reduction of a row. Its effects are stores, sums over some dimensions of the
 domain, and rows added to those of a table. Softmax, normalisations, losses, masks and gradients of
@@ -67,7 +67,7 @@ class Ref:
         return self.root is other.root and self.key() == other.key()
 
     def key(self):
-        """What is equal for refs to the same elements."""
+        """A key that is equal for refs to the same elements."""
         return self.anchor, self.offset, self.strides, self.dtype
 
     def moved(self, strides):

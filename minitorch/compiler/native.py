@@ -187,7 +187,7 @@ class Native(Source):
         return [*lines, f"    complain(arena[{self.unit.size}:], wrong)"]
 
     def not_aligned(self):
-        """What to do where C cannot read an argument: run without it, if nothing is done yet."""
+        """The statement for arguments that C cannot read: run Python, if nothing is done yet."""
         if isinstance(self.unit.segments[0], list):
             return f"return plain({self.parameter_names()})"
         return "raise RuntimeError('a compiled function was given memory that is not aligned')"

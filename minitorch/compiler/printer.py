@@ -17,7 +17,7 @@ __all__ = ["Dialect", "Pass", "Printer", "indented", "place"]
 
 
 def place(ref):
-    """What refs to the same memory, of the same type, have in common."""
+    """A key that refs to the same memory, of the same type, have in common."""
     return ref.anchor, ref.offset, ref.dtype
 
 

@@ -289,7 +289,7 @@ class Sums:
         return [Product(*refs, self.ref(out), out.shape, a.shape[-1])]
 
     def check_product(self, a, b, out):
-        """NoLowering unless two arrays of floats are multiplied into one that is no view."""
+        """NoLowering unless two arrays of floats are multiplied into one that is not a view."""
         if not all(isinstance(v, Value) for v in (a, b, out)) or out.root is not out:
             raise NoLowering("operands")
         self.kind(out)
