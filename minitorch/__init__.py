@@ -32,7 +32,9 @@ from .autograd.grad_mode import (
     set_grad_enabled,
 )
 from .core.registry import FUNCTIONS, late
+from .core.registry import HOOKS as _HOOKS
 from .core.registry import guests as _guests
+from .core.registry import imported as _imported
 from .core.storage import (channels_last, channels_last_3d, contiguous_format, jagged, layout, memory_format,
                            preserve_format, strided)
 from .core.tensor import Size, Tensor
@@ -78,24 +80,27 @@ late.places.update(
     warn="minitorch.explain.callers:warn",
 )
 
+# Functions of the kernel's packages that not every program loads, which those below them call.
+_HOOKS["deepcopy_tensor"].fill_from("minitorch.serialization.tensors:deepcopy_tensor")
+_HOOKS["function_in_batch"].fill_from("minitorch.func.custom:function_in_batch")
+_HOOKS["reduce_tensor"].fill_from("minitorch.serialization.tensors:reduce_tensor")
+_HOOKS["vmap"].fill_from("minitorch.func.vmap:vmap")
+
 # The functions of guests behind methods and functions of the kernel: all that the kernel knows of
-# guests. The two of serialization are here because it is loaded with the first file.
+# guests.
 _guests.places.update(
     array_namespace="minitorch.array_api:namespace",
     checkup="minitorch.viz.checkups:Checkup",
     Compiled="minitorch.compiler.compiled:Compiled",
-    deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     DistributedDataParallel="minitorch.distributed.ddp:DistributedDataParallel",
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",
     empty_sparse="minitorch.sparse.creation:empty_of",
-    function_in_batch="minitorch.func.custom:function_in_batch",
     has_peers="minitorch.distributed.batch_norm:has_peers",
     module_html="minitorch.viz.modules:module_html",
     nested_of_elements="minitorch.nested._internal.strided:of_elements",
     NestedTensor="minitorch.nested._internal.nested_tensor:NestedTensor",
     op_namespace="minitorch.library.namespaces:namespace",
-    reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
     Replay="minitorch.viz.replays:Replay",
     resize_as_sparse_="minitorch.sparse.pointwise:resize_as_sparse_",
     share_memory="minitorch.multiprocessing.sharing:share_memory",
@@ -114,7 +119,6 @@ _guests.places.update(
     to_sparse_csr="minitorch.sparse.convert:to_sparse_csr",
     values_behind="minitorch.viz.tape:values_behind",
     view="minitorch.viz.drawing:View",
-    vmap="minitorch.func.vmap:vmap",
 )
 
 # Parts that are imported when first asked for, and names that live in them.
@@ -170,13 +174,13 @@ _sys.meta_path.insert(0, _Namespaces)
 
 def __getattr__(name):
     if name in ELSEWHERE:
-        found = getattr(importlib.import_module(f"minitorch.{ELSEWHERE[name]}"), name)
+        found = getattr(_imported(f"minitorch.{ELSEWHERE[name]}", f"minitorch.{name}"), name)
     elif name == "_tensor_str":                            # PyTorch's module of `set_printoptions`
         found = importlib.import_module("minitorch.printing")
     elif name.startswith("_foreach_"):
         found = getattr(importlib.import_module("minitorch.optim.foreach"), name)
     elif name in PARTS or name in _ROWS or name == "_utils":
-        found = importlib.import_module(f"minitorch.{name}")
+        found = _imported(f"minitorch.{name}", f"minitorch.{name}")
     else:
         text = importlib.import_module("minitorch.explain.names").NoAttribute       # Python itself looks at 750 names
         raise AttributeError(text(f"module 'minitorch' has no attribute {name!r}", name, __dir__), name=name)

@@ -8,11 +8,10 @@ Inputs and outputs are tensors or tuples of them, and results have the same stru
 
 import threading
 
-from ..core.registry import guests
 from ..core.tensor import Tensor
 from ..ops.creation.create import eye
 from ..ops.shapes.join import cat, stack
-from .api import grad
+from .api import grad, vmap
 from .grad_mode import enable_grad
 from .tangents import detached, dual, opened, tangent_of, zeros_like
 
@@ -183,7 +182,7 @@ def columns(push, xs, **options):
     `push` is a function from one tangent for each of `xs` to those of the outputs; `options` are those of `vmap`.
     """
     is_empty = not any([x.numel() for x in xs])
-    found = push(*xs) if is_empty else guests.vmap(push, **options)(*basis(xs))
+    found = push(*xs) if is_empty else vmap(push, **options)(*basis(xs))
     return [column_blocks(c, xs) for c in found]
 
 

@@ -17,12 +17,27 @@ OPS: dict = {}             # name -> Op: every op definition; filled by `op.Op`
 # (namespace, public name) -> Public: every public function; filled by `op.publish`
 FUNCTIONS: dict = {}
 METHODS: dict = {}  # name -> function: methods with a signature of their own; filled by `op.method`
+HOOKS: dict = {}           # name -> Hook: what packages above may fill
 
 
 def find(place):
     """The function that "module:function" names."""
     module, _, function = place.partition(":")
     return getattr(import_module(module), function)
+
+
+def imported(module, wanted):
+    """A module for the name `wanted`; ModuleNotFoundError says which package a copy without it
+    lacks."""
+    package = ".".join(module.split(".")[:2])
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{error.name}.".startswith(f"{package}."):
+            raise
+        needed = "" if wanted == package else f", and {wanted} needs it"
+        raise ModuleNotFoundError(f"{package} is not in this copy{needed}",
+                                  name=error.name) from None
 
 
 class Late:
@@ -51,14 +66,8 @@ class Guests(Late):
     is missing."""
 
     def found(self, name):
-        package = ".".join(self.places[name].split(":")[0].split(".")[:2])
-        try:
-            return find(self.places[name])
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"{error.name}.".startswith(f"{package}."):
-                raise
-            raise ModuleNotFoundError(f"{name} needs {package}, which this copy does not have",
-                                      name=error.name) from None
+        module, _, function = self.places[name].partition(":")
+        return getattr(imported(module, name), function)
 
 
 late, guests = Late(), Guests()
@@ -72,10 +81,15 @@ class Hook:
         def accelerator():
             '''The backend of the GPU in use; None where there is none. Filled by `backends`.'''
 
-    Whoever fills it decorates its own function with ``@accelerator.fill``.
+    Whoever fills it decorates its own function with ``@accelerator.fill``, a guest with
+    ``@extend.fills("accelerator")``. A package of the kernel that is loaded with its first use is
+    named by the package's root (`fill_from`).
     """
 
+    place = None               # "module:function" of a function that is imported when first called
+
     def __init__(self, default):
+        HOOKS[default.__name__] = self
         self.__name__, self.__doc__ = default.__name__, default.__doc__
         self.default = self.call = default
 
@@ -86,6 +100,19 @@ class Hook:
         """Have `function` called from now on."""
         self.call = function
         return function
+
+    def fill_from(self, place):
+        """Have the function "module:function" called from now on, imported with the first call."""
+        def first(*args, **kwargs):
+            return self.fill(find(place))(*args, **kwargs)
+        self.place = place
+        self.fill(first)
+
+
+def fills(name):
+    """A decorator of the function that the hook `name` calls from now on; its docstring says what
+    it is called with."""
+    return HOOKS[name].fill
 
 
 @Hook

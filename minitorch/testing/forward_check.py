@@ -9,7 +9,6 @@ from ..autograd import api
 from ..autograd.forward_ad import dual_level, make_dual, unpack_dual
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..core.arrays import is_inexact
-from ..core.registry import guests
 from ..core.tensor import Tensor, wrap
 
 __all__ = ["batched_forward_error", "batched_grad_error", "forward_error"]
@@ -92,7 +91,7 @@ def batched_forward_error(func, inputs, live):
     """The text of the first tangent that `vmap` over directions computes otherwise than one after another."""
     for i in live:
         vs = random_like(inputs[i], 2)
-        batch = guests.vmap(lambda v, i=i: tuple(tangents(func, inputs, i, v)))(vs)
+        batch = api.vmap(lambda v, i=i: tuple(tangents(func, inputs, i, v)))(vs)
         single = [tangents(func, inputs, i, v) for v in vs]
         for k, (found, *true) in enumerate(zip(batch, *single)):
             if not np.allclose(flat(found), np.concatenate([flat(t) for t in true]), equal_nan=True):

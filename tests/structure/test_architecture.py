@@ -19,7 +19,7 @@ import pytest
 
 import minitorch
 from minitorch.compat import TABLE, Place
-from minitorch.core.registry import find, guests, late
+from minitorch.core.registry import HOOKS, find, guests, late
 
 PACKAGE = Path(minitorch.__file__).parent
 KERNEL = ("return_types explain core pytree random host ops autograd backends amp nn optim serialization "
@@ -106,7 +106,6 @@ INNER = {                                                  # imports within func
     "minitorch.datasets.cifar": "the reader of pickles is needed when there is one to read",
     "minitorch.utils.data.worker": "the same, and worker.py is imported for `get_worker_info`",
     "minitorch.serialization.tensors": "saving plain tensors needs no layers",
-    "minitorch.sparse.layouts": "a layout is rarely pickled",
     "minitorch.func.modules": "transforms of functions need no layers",
     "minitorch.serialization.names": "saving plain tensors needs no layers",
 }
@@ -221,7 +220,11 @@ def test_no_module_is_imported_by_its_name_as_a_string():
     assert found <= may
 
 
-@pytest.mark.parametrize("place", sorted({*late.places.values(), *guests.places.values()}))
+PLACES = {*late.places.values(), *guests.places.values(),
+          *[hook.place for hook in HOOKS.values() if hook.place]}
+
+
+@pytest.mark.parametrize("place", sorted(PLACES))
 def test_late_functions_are_there(place):
     assert callable(find(place))
 

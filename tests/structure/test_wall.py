@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import minitorch
+from minitorch.core.registry import guests
 from tests import alone
 from tests.structure.source import MODULES, PACKAGE, imports, package_of, text_of
 from tests.structure.wall import GUESTS, KERNEL, friends
@@ -51,6 +53,21 @@ def test_guests_are_named_in_one_place():
     found = {module for module in MODULES if package_of(module) in KERNEL
              and pattern.search(text_of(module))}
     assert found <= {"minitorch.compat"}
+
+
+@pytest.mark.parametrize("name, text", [
+    ("sparse", "minitorch.sparse is not in this copy"),
+    ("sparse_coo", "minitorch.sparse is not in this copy, and minitorch.sparse_coo needs it")])
+def test_an_absent_guest_is_named(name, text, monkeypatch):
+    for module in [m for m in sys.modules if m.startswith("minitorch.sparse")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "minitorch.sparse", None)
+    for found in ("sparse", "sparse_coo"):
+        monkeypatch.delitem(vars(minitorch), found, raising=False)
+    with pytest.raises(ModuleNotFoundError, match=f"^{text}$"):
+        getattr(minitorch, name)
+    with pytest.raises(ModuleNotFoundError, match="^minitorch.sparse is not in this copy, and to_s"):
+        _ = guests.found("to_sparse")
 
 
 @pytest.mark.parametrize("part", ["kernel", *GUESTS])

@@ -15,8 +15,8 @@ import inspect
 import math
 from typing import Any, NamedTuple
 
+from ...autograd.api import vmap
 from ...core.dtypes import float32, int32
-from ...core.registry import guests
 from ...core.tensor import Tensor
 from ...ops.creation.create import arange, zeros
 from ...ops.elementwise.compare import where
@@ -74,7 +74,7 @@ def everywhere(function, places, scores=None):
     for i in range(4):                                     # the innermost vmap is that of keys
         dims = [None] * 4
         dims[3 - i] = 0
-        function = guests.vmap(function, in_dims=(*lead, *dims))
+        function = vmap(function, in_dims=(*lead, *dims))
     return function(*(() if scores is None else (scores,)), *places)
 
 
