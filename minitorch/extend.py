@@ -63,6 +63,19 @@ tensor([[0., 1., 2.],
 >>> extend.is_half(half), extend.is_floating(half), extend.is_inexact(np.dtype("complex64"))
 (True, True, True)
 
+A tensor is sent elsewhere as its `Memory`, which tensors on the same memory share, and where it
+lies there: whoever sends memory in another way has pickles reduce `Memory` otherwise. Where a
+`vmap` runs, `physical` returns the array of all elements of the batch.
+
+>>> a, b = torch.ones(3)[:1], torch.ones(3)[1:]
+>>> extend.Memory.of(a.array.base, a.backend) is extend.Memory.of(a.array.base, a.backend)
+True
+>>> def largest(x):
+...     print(extend.physical(x.array).max())
+...     return x
+>>> y = torch.vmap(largest)(torch.tensor([1.0, 4.0]))
+4.0
+
 **The graph.** `Node` is a recorded call; its `parents` are nodes or leaf tensors. An op with
 several outputs has a `MultiOutputNode`, and an `OutputNode` in front of it for each output;
 `FunctionNode` is the node of an `autograd.Function`. `run_backward` is the engine: gradients from
@@ -94,6 +107,22 @@ Traceback (most recent call last):
     ...
 RuntimeError: one of the variables needed for gradient computation has been modified by an inplace \
 operation: ...
+
+`pack_saved` has a new node keep something else in place of arrays that it has saved.
+
+>>> class Doubles(extend.NodeHook):                        # float32 is kept as float16
+...     def recorded(self, node, result):
+...         extend.pack_saved(node, lambda t: t.half(), lambda t: t.float(),
+...                           lambda array: array.dtype == np.float32)
+>>> hook = Doubles()
+>>> extend.add_node_hook(hook)
+>>> (x * 1.0001).exp().node
+<ExpBackward0>
+>>> y = x.exp()
+>>> extend.remove_node_hook(hook)
+>>> y.backward(torch.ones(2))
+>>> x.grad
+tensor([2.7188, 2.7188])
 
 `make_node` makes a node for a call that no definition stands for; `counted` is the array that
 counts the writes to another.
@@ -129,7 +158,8 @@ tensor([3.])
 
 **Tensors of another kind.** A subclass with ``__torch_function__`` answers calls itself, as in
 PyTorch; `disabled_torch_function` is that of classes that leave all calls as they are. A class in
-another layout is entered with `enter_layout` and asked below all overrides. `WrappingTensor` is the
+another layout is entered with `enter_layout` and asked below all overrides; its methods that write
+in place have a tensor `take_over` what was computed. `WrappingTensor` is the
 base of tensors around another one, which `inner_of` returns; `NoArray` is raised where somebody
 wants an array that is not there. `attributes_of` reads and writes all attributes of a tensor, those
 of the library too, as `object.__dict__` does for other objects.
@@ -151,14 +181,27 @@ no array
 array([1., 1.], dtype=float32)
 >>> extend.enter_layout.__module__                         # see minitorch/sparse/tensor.py
 'minitorch.autograd.dispatch'
+>>> x, y = torch.ones(2), torch.ones(2, requires_grad=True)
+>>> extend.take_over(x, y.exp(), "exp_")
+>>> x
+tensor([2.7183, 2.7183], grad_fn=<ExpBackward0>)
 
 **Facts about ops.** The column `dims` of a definition says which dimensions go together;
-`is_elementwise` and `is_along` read it, `terms` gives its words.
+`is_elementwise` and `is_along` read it, `terms` gives its words. `tangent_kind` says what follows
+from the derivative formulas: a "linear" op, a "multilinear" one, one whose derivative is "zero".
 
 >>> extend.is_elementwise(torch.exp), extend.is_along(extend.OPS["cumsum"])
 (True, True)
 >>> extend.terms("* n k, * k m -> * n m")
 ([['*', 'n', 'k'], ['*', 'k', 'm']], [['*', 'n', 'm']])
+>>> [extend.tangent_kind(extend.OPS[name]) for name in ("sum", "matmul", "floor")]
+['linear', 'multilinear', 'zero']
+
+**Questions of the kernel.** A `Hook` is a function that the kernel calls and a library above it
+fills: ``@extend.fills("is_shared")`` decorates the function that answers from then on.
+
+>>> extend.fills("is_shared").__self__.__doc__
+'True if a tensor lies in memory that processes share. Filled by `multiprocessing.sharing`.'
 
 **Modes.** `grad_mode` holds the modes of this thread: `enabled`, `batches` (the backends of the
 vmaps that run), `levels` (of forward mode). `recording` switches recording on or off in a block.
@@ -195,9 +238,12 @@ True
 
 from typing import TYPE_CHECKING
 
-from .autograd.dispatch import disabled_torch_function, enter_layout
+from .autograd.dispatch import disabled_torch_function, enter_layout, take_over
 from .autograd.function import FunctionNode
+from .autograd.saved import pack_saved
+from .autograd.tangents import kind_of as tangent_kind
 from .autograd.wrapping import NoArray, WrappingTensor, inner_of
+from .backends.batched.array import physical
 from .backends.kernels import Kernels
 from .core.arrays import counted, is_floating, is_half, is_inexact, owner, pointer
 from .core.attributes import kept as attributes_of
@@ -214,7 +260,7 @@ from .core.hooks import NodeHook, add_node_hook, remove_node_hook
 from .core.layers import observed
 from .core.layers import pushed as layer
 from .core.op import Number, Op, Other
-from .core.registry import FUNCTIONS, OPS
+from .core.registry import FUNCTIONS, OPS, fills
 from .core.tensor import wrap
 from .explain.callers import warn
 from .ops.define import composite, op
@@ -223,23 +269,27 @@ from .ops.dims import is_along, is_elementwise, terms
 if TYPE_CHECKING:
     from .optim.flat import Elementwise
     from .optim.stepping import Stepping
+    from .serialization.tensors import Memory
 
-__all__ = ["FUNCTIONS", "OPS", "Backend", "Elementwise", "FunctionNode", "Kernels", "MultiOutputNode",
-           "NoArray", "Node", "NodeHook", "Number", "Op", "Other", "OutputNode", "Stepping",
+__all__ = ["FUNCTIONS", "OPS", "Backend", "Elementwise", "FunctionNode", "Kernels", "Memory",
+           "MultiOutputNode", "NoArray", "Node", "NodeHook", "Number", "Op", "Other", "OutputNode", "Stepping",
            "WrappingTensor", "add_node_hook", "as_np", "attributes_of", "bump_version",
            "calling_line", "checked_dim", "composite", "counted", "disabled_torch_function",
-           "enter_layout", "from_np", "get_backend", "grad_mode", "inner_of", "is_along",
+           "enter_layout", "fills", "from_np", "get_backend", "grad_mode", "inner_of", "is_along",
            "is_elementwise", "is_floating", "is_half", "is_inexact", "layer", "make_node",
-           "observed", "op", "owner", "pointer", "recording", "register_backend",
-           "remove_node_hook", "run_backward", "terms", "warn", "worded", "wrap"]
+           "observed", "op", "owner", "pack_saved", "physical", "pointer",
+           "recording", "register_backend", "remove_node_hook", "run_backward", "take_over",
+           "tangent_kind", "terms", "warn", "worded", "wrap"]
 
 
 def __getattr__(name):
-    """The optimisers' names, whose package only some programs need."""
+    """Names of packages that only some programs need."""
     if name == "Elementwise":
         from .optim.flat import Elementwise as found
     elif name == "Stepping":
         from .optim.stepping import Stepping as found
+    elif name == "Memory":
+        from .serialization.tensors import Memory as found
     else:
         raise AttributeError(f"module 'minitorch.extend' has no attribute {name!r}")
     globals()[name] = found

@@ -11,6 +11,7 @@ import threading
 from types import FunctionType
 
 from ..core.call import overridden
+from ..core.inplace import adopt, check_is_no_leaf
 from ..core.registry import FUNCTIONS
 from ..core.tensor import Size, Tensor
 from ..explain.callers import warn
@@ -156,6 +157,17 @@ def enter_layout(cls):
     layouts.append(cls)
     FIXED.discard(cls)
     PLAIN.discard(cls)
+
+
+def take_over(target, result, writer):
+    """Give `target` the array and the node of `result`, which was computed from it: a write in
+    place by the method `writer` of a layout whose arrays cannot be written to."""
+    check_is_no_leaf(target, writer)
+    if result.needs_grad:
+        adopt(target, result)
+    else:
+        target.node, target.needs_grad = None, target.needs_grad and target.node is None
+    target.array = result.array
 
 
 def ask(func, found, args, kwargs):

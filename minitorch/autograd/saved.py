@@ -114,20 +114,38 @@ class Packer(NodeHook):
 
     def recorded(self, node, result):
         """Give the node packed values, and the class that unpacks them."""
-        if not stack.pairs:
-            return
-        hooks = stack.pairs[-1]
-        if isinstance(node, FunctionNode):
-            node.saved._saved = tuple([PackedSaved(x, *hooks) if x is not None else None for x in node.saved._saved])
-        elif node.__class__ in PACKED and node.saved:
-            places = (*node.parents, node)
-            at = [places[place] if place is not None else None for place in node.op.saved_places]
-            saved = tuple([packed(value, place, node, hooks) for value, place in zip(node.saved, at)])
-            if any(a is not b for a, b in zip(saved, node.saved)):
-                node.saved, node.__class__ = saved, PACKED[node.__class__]
+        if stack.pairs:
+            pack(node, *stack.pairs[-1])
 
 
 packer = Packer()
+
+
+def pack_saved(node, pack_hook, unpack_hook, chosen):
+    """Let a new node keep ``pack_hook(tensor)`` for the saved arrays with ``chosen(array)``, and
+    compute with ``unpack_hook`` of that. Within `saved_tensors_hooks` those decide instead."""
+    if not stack.pairs:
+        pack(node, pack_hook, unpack_hook, chosen)
+
+
+def pack(node, pack_hook, unpack_hook, chosen=lambda array: True):
+    """Give the node packed values, and the class that unpacks them."""
+    hooks = pack_hook, unpack_hook, chosen
+    if isinstance(node, FunctionNode):
+        node.saved._saved = tuple([PackedSaved(x, pack_hook, unpack_hook)
+                                   if x is not None and chosen(array_of(x)) else x
+                                   for x in node.saved._saved])
+    elif node.__class__ in PACKED and node.saved:
+        places = (*node.parents, node)
+        at = [places[place] if place is not None else None for place in node.op.saved_places]
+        saved = tuple([packed(value, place, node, hooks) for value, place in zip(node.saved, at)])
+        if any(a is not b for a, b in zip(saved, node.saved)):
+            node.saved, node.__class__ = saved, PACKED[node.__class__]
+
+
+def array_of(saved):
+    """The array of what a `Function` has saved."""
+    return saved.value.array if saved.output is None else saved.value
 
 
 class Packed:
@@ -156,11 +174,15 @@ class Packed:
 
 
 def packed(value, place, node, hooks):
-    """A saved value, with `Packed` in the place of arrays; `place`: where it stands in the graph."""
+    """A saved value, with `Packed` in the place of the arrays chosen; `place`: where it stands in
+    the graph."""
     if isinstance(value, node.backend.ndarray):
+        pack_hook, unpack_hook, chosen = hooks
+        if not chosen(value):
+            return value
         if place is node:                                  # its own result: detached, or the node would hold itself
             place = None
-        return Packed(rewrap(value, place, node.backend), *hooks)
+        return Packed(rewrap(value, place, node.backend), pack_hook, unpack_hook)
     if type(value) is tuple:
         several = place if type(place) is tuple else (None,) * len(value)
         found = tuple([packed(v, p, node, hooks) for v, p in zip(value, several)])

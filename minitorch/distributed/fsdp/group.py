@@ -12,10 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.saved import PACKED, PackedSaved, packed, stack
-from ...extend import FunctionNode, NodeHook, add_node_hook, attributes_of, owner, pointer, remove_node_hook, wrap
+from ...extend import (
+    NodeHook,
+    add_node_hook,
+    attributes_of,
+    owner,
+    pack_saved,
+    pointer,
+    remove_node_hook,
+    wrap,
+)
 from ...nn import Parameter
-from ...nn.hooks import note_change
 from .. import collectives as c
 from ..device_mesh import joined
 from ..reducing import ReduceOp
@@ -43,23 +50,11 @@ class Notes(NodeHook):
             elif not self.running:
                 remove_node_hook(self)
 
-    def is_noted(self, array, ndarray):
-        return isinstance(array, ndarray) and id(owner(array)) in self.memories
+    def is_noted(self, array):
+        return id(owner(array)) in self.memories
 
     def recorded(self, node, result):
-        if stack.pairs:                                    # what is saved is others' business
-            return
-        ndarray = node.backend.ndarray
-        if isinstance(node, FunctionNode):
-            node.saved._saved = tuple([
-                PackedSaved(x, self.pack, self.unpack) if x is not None and x.output is None
-                and self.is_noted(x.value.array, ndarray) else x for x in node.saved._saved])
-        elif node.__class__ in PACKED and node.saved and any([self.is_noted(v, ndarray) for v in node.saved]):
-            places = (*node.parents, node)
-            node.saved = tuple([
-                packed(v, None if p is None else places[p], node, (self.pack, self.unpack)) if self.is_noted(v, ndarray)
-                else v for v, p in zip(node.saved, node.op.saved_places)])
-            node.__class__ = PACKED[node.__class__]
+        pack_saved(node, self.pack, self.unpack, self.is_noted)
 
     def pack(self, tensor):
         array, lies, memory = tensor.array, None, owner(tensor.array)
@@ -186,7 +181,7 @@ class ShardedParameter:
 
     def register(self, param):
         for module, name in self.places:
-            module._parameters[name] = param
+            setattr(module, name, param)
 
 
 class Group:
@@ -220,7 +215,6 @@ class Group:
         """Have the modules' names mean the full parameters, or the sharded ones."""
         for p in self.params:
             p.register(p.full if full else p.sharded)
-        note_change()
 
     # -- full parameters ---------------------------------------------------------------------------------------
     def unshard(self, async_op=False):
