@@ -27,8 +27,7 @@ __all__ = ["Elementwise", "has_kernel", "lerp", "add_square"]
 
 DECAYS = ("l2", "decoupled", None)
 
-in_parts: list = []        # functions that step where parameters are DTensors, `distributed/tensor/stepping.py`, or
-                           # gradients are sparse, `sparse/stepping.py`
+special: list = []         # functions that are asked first: `Elementwise.ask_first`
 
 
 class Elementwise(Optimizer):
@@ -103,10 +102,17 @@ class Elementwise(Optimizer):
                 self._update(index, group, params)
         return loss
 
+    @staticmethod
+    def ask_first(function):
+        """A decorator of ``function(optimizer, key, group, params)``, asked before each update of
+        `params`; True if it has done it. DTensors and sparse gradients are stepped so."""
+        special.append(function)
+        return function
+
     # -- one group -----------------------------------------------------------------------------------------
     def _update(self, key, group, params):
         """One step for the tensors `params` of `group`; all have gradients."""
-        if in_parts and any(step(self, key, group, params) for step in in_parts):
+        if special and any(step(self, key, group, params) for step in special):
             return
         slots, fresh = self.slots(group), ()
         names = (*self.counters, *slots)

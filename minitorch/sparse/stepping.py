@@ -1,7 +1,8 @@
 """Steps of optimisers where gradients are sparse: `SGD` and `Adagrad` take them, others refuse, as in PyTorch."""
 
 from .. import no_grad
-from ..optim import SGD, Adagrad, Adam, AdamW, flat
+from ..extend import Elementwise
+from ..optim import SGD, Adagrad, Adam, AdamW
 from .functions import coalesce, dense
 from .pointwise import add, mul, write_dense
 from .tensor import SparseTensor
@@ -9,6 +10,7 @@ from .tensor import SparseTensor
 __all__ = ["step_sparse"]
 
 
+@Elementwise.ask_first
 def step_sparse(optimizer, key, group, params):
     """One step of parameters with sparse gradients, and of the others in the ordinary way; False if none is sparse."""
     found = [p for p in params if isinstance(p._grad, SparseTensor)]
@@ -67,4 +69,3 @@ def adagrad(group, p, grad, state):
 
 # The rules that are known for entries. A subclass with a rule of its own is refused.
 RULES = {SGD.rule: sgd, Adagrad.rule: adagrad}
-flat.in_parts.append(step_sparse)

@@ -1,13 +1,13 @@
 """Steps of optimisers on DTensors: each rank updates its parts, which is what an elementwise rule does to the whole."""
 
-from ...extend import wrap
-from ...optim import flat
+from ...extend import Elementwise, wrap
 from .backend import ShardedBackend
 from .sharded import redistributed, sharded
 
 __all__ = ["step_in_parts"]
 
 
+@Elementwise.ask_first
 def step_in_parts(optimizer, key, group, params):
     """Update `params`, some of them DTensors, by their parts; False if there are none.
 
@@ -51,5 +51,3 @@ def put_back(optimizer, p, part):
 def is_sharded(x):
     return isinstance(getattr(x, "backend", None), ShardedBackend)
 
-
-flat.in_parts.append(step_in_parts)
