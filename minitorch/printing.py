@@ -34,6 +34,7 @@ __all__ = [
     "get_printoptions",
     "printoptions",
     "set_printoptions",
+    "suffixes_of",
     "tensor_html",
     "tensor_repr",
 ]
@@ -319,10 +320,11 @@ def format_tensor(
     prefix: str = "tensor(",
     contents: str | None = None,
     options: PrintOptions | None = None,
+    new_line: bool = False,
 ) -> str:
     """``prefix``, the values (or `contents` in their place), the `suffixes`, and ``)``.
 
-    Rows are indented by the length of `prefix`.
+    Rows are indented by the length of `prefix`. `new_line`: the suffixes begin on one of their own.
 
     >>> format_tensor(np.array([1, 2]), suffixes=["dtype=torch.int32"])
     'tensor([1, 2], dtype=torch.int32)'
@@ -331,7 +333,7 @@ def format_tensor(
     indent = len(prefix)
     if contents is None:
         contents = format_array(array, indent, options)
-    return _close(prefix + contents, suffixes, indent, options)
+    return _close(prefix + contents, suffixes, indent, options, new_line)
 
 
 # ---------------------------------------------------------------- a tensor's text
@@ -358,7 +360,7 @@ def tensor_repr(
     family = [cls.__name__ for cls in type(tensor).__mro__]
     plain = family[0] in ("Tensor", "Parameter")
     prefix = "tensor(" if plain else family[0] + "("
-    suffixes = _suffixes(tensor, default_dtype, options)
+    suffixes = suffixes_of(tensor, default_dtype, options)
     contents = "..." if contents is None and tensor.device.type == "meta" else contents      # it has no values
     text = format_tensor(tensor.array, suffixes=suffixes, prefix=prefix, contents=contents, options=options)
     if "Parameter" not in family:
@@ -375,8 +377,16 @@ def _of_batch(tensor: Any, default_dtype: Any, options: PrintOptions) -> str:
             f"{textwrap.indent(inside, '    ')}\n)")
 
 
-def _suffixes(tensor: Any, default_dtype: Any, options: PrintOptions) -> list[str]:
-    """Words after the values, in PyTorch's order: device, size, dtype, then how it takes part in autograd."""
+def suffixes_of(
+    tensor: Any, default_dtype: Any = None, options: PrintOptions | None = None
+) -> list[str]:
+    """Words after the values, in PyTorch's order: device, size, dtype, then the part in autograd.
+
+    >>> import minitorch
+    >>> suffixes_of(minitorch.ones(2, dtype=minitorch.float64, requires_grad=True))
+    ['dtype=torch.float64', 'requires_grad=True']
+    """
+    options = options or _options
     suffixes = []
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")

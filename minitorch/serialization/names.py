@@ -118,7 +118,7 @@ def get_layout(name):
            "torch.sparse_csr or torch.sparse_csc", [name])
     if name == "torch.strided":
         return strided
-    return guests.sparse_layout(name.removeprefix("torch."))
+    return guests.sparse_layout(name)
 
 
 def make_size(sizes=()):

@@ -1,7 +1,6 @@
 """Rows of a table whose gradient is sparse: `embedding` with ``sparse=True``."""
 
-from ..extend import wrap
-from ..ops.nn.embedding import _embedding
+from ..extend import OPS, wrap
 from .functions import SparseFunction, build
 from .patterns import Pattern
 
@@ -15,7 +14,7 @@ class SparseEmbedding(SparseFunction):
     def forward(ctx, input, weight, padding_idx, scale_grad_by_freq):
         ctx.args = padding_idx, scale_grad_by_freq
         ctx.index, ctx.rows = input.array.reshape(-1), weight.array.shape[0]
-        return _embedding(input, weight, padding_idx, scale_grad_by_freq)
+        return OPS["embedding"].call(input, weight, padding_idx, scale_grad_by_freq)
 
     @staticmethod
     def backward(ctx, g):

@@ -9,8 +9,7 @@ class SparseLayout(layout):
     """A sparse layout, pickled by its name."""
 
     def __reduce__(self):
-        from ..serialization.names import get_layout
-        return get_layout, (repr(self),)
+        return layout_named, (repr(self),)
 
 
 sparse_coo, sparse_csr, sparse_csc = map(SparseLayout, ("sparse_coo", "sparse_csr", "sparse_csc"))
@@ -18,5 +17,8 @@ LAYOUTS: dict = {found.name: found for found in (sparse_coo, sparse_csr, sparse_
 
 
 def layout_named(name):
-    """The sparse layout of that name."""
-    return LAYOUTS[name]
+    """The sparse layout of a name such as "sparse_coo" or "torch.sparse_coo"."""
+    return LAYOUTS[name.removeprefix("torch.")]
+
+
+layout_named.saved_as = "torch.serialization", "_get_layout"   # type: ignore[attr-defined]

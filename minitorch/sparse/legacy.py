@@ -1,7 +1,17 @@
 """`torch.sparse.FloatTensor` and its kind: types from PyTorch's first years, which make COO tensors."""
 
-from .. import device
-from ..ops.creation.legacy import DTYPES, tensortype
+from .. import (
+    BFloat16Tensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+    device,
+)
 from .creation import empty_of, sparse_coo_tensor
 from .layouts import sparse_coo
 from .tensor import SparseTensor
@@ -9,7 +19,11 @@ from .tensor import SparseTensor
 __all__ = ["TYPES"]
 
 
-class sparsetype(tensortype):
+DENSE = (BFloat16Tensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor,
+         LongTensor, ShortTensor)
+
+
+class sparsetype(type(FloatTensor)):  # type: ignore[misc]
     """The type of `sparse.FloatTensor` and its kind."""
 
     layout = sparse_coo
@@ -25,16 +39,14 @@ class sparsetype(tensortype):
         return sparse_coo_tensor(*data, dtype=cls.dtype, device=where)
 
 
-WORDS = ("BFloat16", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
-
-
 def types_on(kind):
     """The types for a kind of device, by name."""
     module = "minitorch.sparse" if kind == "cpu" else f"minitorch.{kind}.sparse"
-    return {f"{word}Tensor": sparsetype(f"{word}Tensor", (), {
-        "dtype": DTYPES[word], "device_type": device(kind).type, "__module__": module,
-        "__doc__": f"The type of sparse COO tensors of {DTYPES[word].name}; `sparse_coo_tensor` makes them, too."})
-        for word in WORDS}
+    return {dense.__name__: sparsetype(dense.__name__, (), {
+        "dtype": dense.dtype, "device_type": device(kind).type, "__module__": module,
+        "__doc__": f"The type of sparse COO tensors of {dense.dtype.name}; `sparse_coo_tensor` "
+                   f"makes them, too."})
+        for dense in DENSE}
 
 
 TYPES = types_on("cpu")

@@ -3,10 +3,8 @@
 import numbers
 
 from .. import Tensor, conj_physical, positive, pow, result_type, square
-from ..core.inplace import adopt, check_is_no_leaf
-from ..extend import FUNCTIONS, OPS, bump_version, grad_mode, wrap
-from ..ops.operators import BINARY
-from .arrays import SparseArray, add_into
+from ..extend import FUNCTIONS, OPS, bump_version, grad_mode, take_over, wrap
+from .arrays import SparseArray, add_into, emptied
 from .functions import add_dense, add_sparse, build, coalesce, dense, pick, reordered, values_of
 from .tensor import ANSWERS, SparseTensor, answers, refused
 
@@ -162,14 +160,10 @@ def power(input, exponent, *, out=None):
 # ---- writes in place ---------------------------------------------------------------------------------------
 def overwrite(target, result, writer):
     """Give `target` the entries and the node of `result`."""
-    check_is_no_leaf(target, writer)
     if target.array.dtype != result.array.dtype:
-        raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {target.dtype}")
-    if result.needs_grad:
-        adopt(target, result)
-    else:
-        target.node, target.needs_grad = None, target.needs_grad and target.node is None
-    target.array = result.array
+        raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type "
+                           f"{target.dtype}")
+    take_over(target, result, writer)
     return target
 
 
@@ -196,20 +190,17 @@ def write_dense(name, input, other, *args, alpha=1, **kwargs):
     return input
 
 
-for _name in [*dict.fromkeys(name for name, *_ in keeping_zeros()), "square", *dict.fromkeys(BINARY.values())]:
+for _name in [*dict.fromkeys(name for name, *_ in keeping_zeros()), "square", "add", "sub", "mul",
+              "div", "floor_divide", "pow"]:
     if _name in ANSWERS and hasattr(Tensor, _name + "_"):
         answers(_name + "_")(written(_name))
-for _name, _stands_for in BINARY.items():
-    if _stands_for in ANSWERS:
-        answers(f"__i{_name}__")(written(_stands_for))
+# Python's other operators that write are calls of these methods
+answers("__ifloordiv__")(written("floor_divide"))
 
 
 @answers("zero_")
 def zero_(input):
-    check_is_no_leaf(input, "zero_")
-    input.array = input.array.copy()
-    input.array.fill(0)
-    return input
+    return overwrite(input, build(values_of(input)[:0], emptied(input.array.pattern)), "zero_")
 
 
 @answers("fill_")

@@ -1,6 +1,6 @@
 """The text of a sparse tensor, as PyTorch 2.13 prints it."""
 
-from .. import printing
+from ..printing import format_array, format_tensor, suffixes_of
 
 __all__ = ["text_of"]
 
@@ -10,16 +10,16 @@ NAMES = {"sparse_coo": ("indices",), "sparse_csr": ("crow_indices", "col_indices
 
 def text_of(tensor):
     """``tensor(indices=tensor(...), values=tensor(...), size=..., nnz=..., layout=...)``."""
-    own, options, indent = tensor.array.pattern, printing._options, len("tensor(")
+    own, indent = tensor.array.pattern, len("tensor(")
     arrays = [own.indices] if tensor.is_sparse else [own.compressed, own.plain]
     texts = []
     for name, array in zip((*NAMES[own.layout], "values"), (*arrays, tensor.array.values)):
         head = f"{name}=tensor("
-        text = head + printing.format_array(array, indent + len(head), options)
+        text = head + format_array(array, indent + len(head))
         texts.append(text + (f", size={tuple(array.shape)}" if not array.size else "") + ")")
-    said = [s for s in printing._suffixes(tensor, None, options) if not s.startswith("size=")]
+    said = [s for s in suffixes_of(tensor) if not s.startswith("size=")]
     device, dtype, rest = [[s for s in said if s.startswith(word) == wanted] for word, wanted in (
         ("device=", True), ("dtype=", True), (("device=", "dtype="), False))]
     suffixes = [*device, f"size={tuple(tensor.shape)}", f"nnz={own.nnz}", *dtype, f"layout={tensor.layout}", *rest]
-    return printing._close("tensor(" + (",\n" + " " * indent).join(texts), suffixes, indent, options,
-                           new_line=tensor.is_sparse)
+    return format_tensor(None, suffixes=suffixes, contents=(",\n" + " " * indent).join(texts),
+                         new_line=tensor.is_sparse)

@@ -3,9 +3,9 @@
 `sparse.mm` gives a sparse factor a gradient of its own pattern, `mm`, ``@`` and the like a dense one, as in PyTorch.
 """
 
-from .. import Tensor
+from .. import Tensor, arange
 from ..extend import wrap
-from ..ops.nn.embedding import max_bags
+from ..nn.functional import embedding_bag
 from . import kernels
 from .arrays import rows_of
 from .functions import (
@@ -237,10 +237,16 @@ def reduced(mat1, mat2, reduce):
     if reduce == "mean":
         counts = F.xp.maximum(F.xp.diff(pattern.compressed), 1)[:, None].astype(mat2.array.dtype)
         return multiply(values_of(mat1), mat2, pattern) / wrap(counts, F)
-    rows, cols = pattern.indices
     sign = SIGNS[reduce]
-    products = values_of(mat1).unsqueeze(1) * mat2[wrap(cols, F)]
-    return scaled(max_bags(scaled(products, sign), rows, mat1.shape[0]), sign)
+    products = values_of(mat1).unsqueeze(1) * mat2[wrap(pattern.indices[1], F)]
+    return scaled(largest_by_row(scaled(products, sign), pattern), sign)
+
+
+def largest_by_row(rows, pattern):
+    """The largest element of each column among the entries of each row, 0 for a row without."""
+    entries = arange(pattern.nnz, device=rows.device)
+    return embedding_bag(entries, rows, wrap(pattern.compressed, pattern.F), mode="max",
+                         include_last_offset=True)
 
 
 def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):

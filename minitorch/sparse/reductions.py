@@ -1,8 +1,7 @@
 """Sums of sparse tensors, and softmax over their entries."""
 
 from .. import int64
-from ..extend import checked_dim, wrap
-from ..ops.nn.embedding import segment_sum
+from ..extend import OPS, checked_dim, wrap
 from .convert import to_layout
 from .functions import SparseFunction, build, coalesce, of_indices, values_of
 from .tensor import SparseTensor, answers
@@ -131,6 +130,6 @@ def over_entries(input, dim, dtype, name):
     xp.maximum.at(largest, place, flat.array)
     shifted = flat - wrap(largest[place], F)
     powers = shifted.exp()
-    totals = segment_sum(powers, group, n=groups.nnz)
+    totals = OPS["segment_sum"].call(powers, group, n=groups.nnz)
     out = powers / totals[group] if name == "softmax" else shifted - totals.log()[group]
     return build(out.reshape(values.shape), pattern)

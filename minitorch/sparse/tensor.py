@@ -5,7 +5,6 @@ there is refused. Other modules of this package fill the table.
 """
 
 from .. import Tensor
-from ..autograd.dispatch import full_name
 from ..extend import FUNCTIONS, disabled_torch_function, enter_layout, wrap
 from ..nn import Parameter
 from .arrays import SparseArray
@@ -203,7 +202,7 @@ def named(func):
     """The name of a function, a method or the property behind a getter."""
     if isinstance(stored := getattr(func, "__self__", None), property):
         return next((name for name, found in vars(Tensor).items() if found is stored), "property")
-    name = getattr(func, "__name__", None) or full_name(func)
+    name = func.__name__
     plain, of_linalg = [getattr(FUNCTIONS.get((space, name)), "call", None) for space in ("", "linalg")]
     return f"linalg_{name}" if func is of_linalg is not plain else name
 

@@ -272,6 +272,13 @@ def test_diagonals():
         torch.sparse.spdiags(torch.ones(2, 3), torch.tensor([0, 0]), (3, 3))
 
 
+def test_what_is_set_to_zero_takes_no_gradient():
+    x = torch.ones(2, 3, requires_grad=True)
+    y = (x * 2).to_sparse().zero_()
+    (y.to_dense() + x).sum().backward()
+    assert y.requires_grad and y._nnz() == 0 and x.grad.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
 def test_masks_and_writes():
     s, d = small().coalesce(), torch.arange(6.0).reshape(2, 3)
     assert d.sparse_mask(s).values().tolist() == [2, 3, 5] and (s + s).sparse_mask(s).values().tolist() == [6, 8, 10]
