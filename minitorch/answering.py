@@ -8,11 +8,11 @@ from . import Tensor
 from .autograd import grad
 from .autograd.graph import GradientEdge
 from .extend import FUNCTIONS, WrappingTensor, inner_of
-from .ops import dims
+from .extend import is_along as is_op_along
 from .utils._pytree import tree_map
 
-__all__ = ["differentiate", "implementation_of", "is_along", "is_elementwise", "is_question",
-           "name_of", "ruling", "written_by"]
+__all__ = ["differentiate", "implementation_of", "is_along", "is_question", "name_of",
+           "ruling", "written_by"]
 
 # Questions about the kind of a tensor that come as calls: the same of the inner tensor.
 OF_KIND = frozenset(
@@ -51,14 +51,9 @@ def implementation_of(func):
     return None if found is None or hasattr(func, "op") else found
 
 
-def is_elementwise(func):
-    """True if a public function says that it works element by element."""
-    return dims.is_elementwise(func)
-
-
 def is_along(func):
     """True if a public function is an op of one tensor along the dimensions that `dim` names."""
-    return hasattr(func, "op") and dims.is_along(func.op)
+    return hasattr(func, "op") and is_op_along(func.op)
 
 
 def is_question(name, args, kwargs):

@@ -11,7 +11,7 @@ from datetime import timedelta
 from importlib.util import find_spec
 from urllib.parse import parse_qs, urlparse
 
-from ..core.registry import process_group_place
+from ..extend import fills
 from . import context
 from . import nccl as nccl_transport
 from .errors import DistBackendError
@@ -363,7 +363,7 @@ def get_default_backend_for_device(device):
     return "gloo"
 
 
-@process_group_place.fill
+@fills("process_group_place")
 def place():
     """(rank, number of ranks) of a rank that has joined a job; None before."""
     world = context.find()

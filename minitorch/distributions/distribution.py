@@ -5,8 +5,7 @@ dimensions of one event.
 """
 
 from .. import Size, Tensor, no_grad
-from ..backends.batched.array import physical
-from ..extend import warn
+from ..extend import physical, warn
 from . import constraints
 from .utils import all_true, lazy_property
 

@@ -4,8 +4,7 @@ import math
 from functools import update_wrapper
 
 from .. import Tensor, arange, broadcast_tensors, empty, enable_grad, finfo, get_default_dtype, randn, softmax, tensor
-from ..backends.batched.array import physical
-from ..extend import grad_mode
+from ..extend import grad_mode, physical
 from ..nn.functional import pad
 
 euler_constant = 0.57721566490153286060

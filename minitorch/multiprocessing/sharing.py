@@ -14,9 +14,7 @@ from multiprocessing.shared_memory import SharedMemory
 import numpy as np
 
 from .. import Tensor
-from ..core import registry
-from ..extend import attributes_of, get_backend, owner, pointer
-from ..serialization.tensors import Memory
+from ..extend import Memory, attributes_of, fills, get_backend, owner, pointer
 
 __all__ = ["is_shared", "share_memory"]
 
@@ -24,7 +22,7 @@ names: dict = {}                                           # id of an array that
 attached: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # name -> that array
 
 
-@registry.is_shared.fill
+@fills("is_shared")
 def is_shared(tensor):
     """True if a tensor lies in memory that processes share."""
     return id(owner(tensor.array)) in names

@@ -16,7 +16,8 @@ import numpy as np
 from ... import Tensor
 from ...extend import bump_version, calling_line, get_backend, wrap
 from ...optim import Optimizer
-from ...serialization import loading, saving
+from ...serialization import load as load_file
+from ...serialization import save as save_file
 from ..buffers import source
 from ..groups import resolved
 from ..tensor.api import DTensor
@@ -168,10 +169,10 @@ def write(folder, group, data, meet):
         shutil.rmtree(fresh, ignore_errors=True)
         os.makedirs(fresh)
     meet("checkpoint_begin")
-    saving.save(parts, os.path.join(fresh, f"part-{rank}.pt"))
+    save_file(parts, os.path.join(fresh, f"part-{rank}.pt"))
     meet("checkpoint_written")
     if rank == 0:
-        saving.save({"parts": size, "leaves": index, "containers": containers}, os.path.join(fresh, INDEX))
+        save_file({"parts": size, "leaves": index, "containers": containers}, os.path.join(fresh, INDEX))
         old = f"{folder}.old"
         shutil.rmtree(old, ignore_errors=True)
         if os.path.exists(folder):
@@ -223,9 +224,9 @@ class Stored:
     """A checkpoint that is read: its index and the files of the parts, which are mapped to memory."""
 
     def __init__(self, folder):
-        index = loading.load(os.path.join(folder, INDEX))
+        index = load_file(os.path.join(folder, INDEX))
         self.leaves, self.containers = index["leaves"], index["containers"]
-        self.files = [loading.load(os.path.join(folder, f"part-{r}.pt"), mmap=True) for r in range(index["parts"])]
+        self.files = [load_file(os.path.join(folder, f"part-{r}.pt"), mmap=True) for r in range(index["parts"])]
 
     def box(self, path, offsets, shape):
         """The elements of a stored tensor in a box, as an array."""

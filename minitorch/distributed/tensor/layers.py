@@ -1,7 +1,6 @@
 """The rules of convolutions, pooling, norms by channel, and of ops that choose elements by an index: see `rules`."""
 
 from ...extend import is_half
-from ...ops.nn.standardise import batch_dims
 from .placement_types import Shard
 from .products import normalised
 from .rules import SUM, ByDefinition, R, found, rule, sums
@@ -75,7 +74,9 @@ def samples_are_cut(call):
 
 
 def of_channels(call):
-    return call.attrs["dims"] == batch_dims(len(call.shapes[0])) and len(call.shapes[0]) > 1
+    """True if all dimensions but that of the channels are standardised."""
+    n = len(call.shapes[0])
+    return n > 1 and call.attrs["dims"] == (0, *range(2, n))
 
 
 def norm_choices(call):

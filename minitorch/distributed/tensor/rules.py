@@ -11,9 +11,7 @@ derivative formulas say, as in forward mode: a formula that reads neither its ow
 linear input, and what it reads are factors. The others are entered by hand (`@rule`), as kernels are.
 """
 
-from ...autograd.tangents import kind_of
-from ...backends.batched.classes import class_of
-from ...extend import checked_dim, is_inexact, terms
+from ...extend import checked_dim, is_along, is_elementwise, is_inexact, tangent_kind, terms
 from .placement_types import Partial, Replicate, Shard, _StridedShard
 from .sharded import Sharded
 
@@ -108,10 +106,17 @@ def of(op):
     """The rule of an op."""
     own = found.get(op.name) or derived.get(op.name)
     if own is None:
-        kind = class_of(op)
-        own = derived[op.name] = Rule({"elementwise": elementwise, "along": along}.get(
-            kind, nowhere if op.inputs[0].kind == "variadic" else everywhere))
+        own = derived[op.name] = Rule(derived_choices(op))
     return own
+
+
+def derived_choices(op):
+    """The choices of an op without a rule of its own."""
+    if is_elementwise(op):
+        return elementwise
+    if is_along(op):
+        return along
+    return nowhere if op.inputs[0].kind == "variadic" else everywhere
 
 
 def everywhere(call):
@@ -130,7 +135,8 @@ LINEAR = {"div": [{0}]}                                    # in the first input,
 
 def linear_groups(op):
     """Sets of inputs that may be sums together while the others are whole: the op is linear in them."""
-    if op is None or op.joint or op.tangent or op.outputs != 1 or kind_of(op) not in ("linear", "multilinear"):
+    if (op is None or op.joint or op.tangent or op.outputs != 1
+        or tangent_kind(op) not in ("linear", "multilinear")):
         return LINEAR.get(op and op.name, [])
     if any([getattr(formula, "missing", False) for formula in op.vjps.values()]):
         return []                                          # formulas that only refuse, which say nothing

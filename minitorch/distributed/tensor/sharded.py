@@ -4,7 +4,6 @@ import math
 import operator
 
 from ...extend import owner, worded, wrap
-from ...ops import operators
 from .. import collectives as c
 from ..reducing import ReduceOp
 from .placement_types import Partial, Replicate, Shard, bounds, in_order, local_part
@@ -317,14 +316,18 @@ def named(name):
 for _name in ("all", "any", "argmax", "argmin", "clip", "conj", "conjugate", "max", "mean", "min", "prod", "ravel",
               "round", "squeeze", "sum", "take"):
     setattr(Sharded, _name, named(_name))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift"):
+# The operators that are ops through which sums over ranks may go.
+SUMMED = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "neg": "neg"}
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor",
+              "lshift", "rshift"):
     _word = _name.strip("_")
-    _both = getattr(operator, _name), operators.BINARY.get(_word)
+    _both = getattr(operator, _name), SUMMED.get(_word)
     setattr(Sharded, f"__{_word}__", both(*_both))
     setattr(Sharded, f"__r{_word}__", reflected(*_both))
     setattr(Sharded, f"__i{_word}__", in_place(*_both))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Sharded, f"__{_name}__", both(getattr(operator, _name), None))
 for _name in ("neg", "pos", "abs", "invert"):
-    setattr(Sharded, f"__{_name}__", lambda self, f=getattr(operator, _name), op=operators.UNARY.get(_name):
+    setattr(Sharded, f"__{_name}__",
+            lambda self, f=getattr(operator, _name), op=SUMMED.get(_name):
             self.backend.elementwise(f, (self,), op))

@@ -1,8 +1,15 @@
 """`MaskedTensor`: a tensor some of whose elements do not count, and the rules of calls on it."""
 
 from ... import Tensor, ones_like, where
-from ...answering import differentiate, implementation_of, is_elementwise, is_question, name_of, ruling, written_by
-from ...extend import WrappingTensor, inner_of, warn
+from ...answering import (
+    differentiate,
+    implementation_of,
+    is_question,
+    name_of,
+    ruling,
+    written_by,
+)
+from ...extend import WrappingTensor, inner_of, is_elementwise, warn
 from ...utils._pytree import tree_leaves, tree_map
 
 __all__ = ["MaskedTensor", "is_masked_tensor", "rule"]

@@ -15,13 +15,12 @@ from ...answering import (
     differentiate,
     implementation_of,
     is_along,
-    is_elementwise,
     is_question,
     name_of,
     ruling,
     written_by,
 )
-from ...extend import NoArray, WrappingTensor, inner_of
+from ...extend import NoArray, WrappingTensor, inner_of, is_elementwise
 from ...utils._pytree import tree_leaves, tree_map
 
 __all__ = ["RULES", "answer", "arguments", "first", "not_there", "parameters", "pointwise", "rule", "same_raggedness",

@@ -11,13 +11,12 @@ from ...answering import (
     differentiate,
     implementation_of,
     is_along,
-    is_elementwise,
     is_question,
     name_of,
     ruling,
     written_by,
 )
-from ...extend import WrappingTensor
+from ...extend import WrappingTensor, is_elementwise
 from ...utils._pytree import tree_leaves, tree_map
 from .rules import RULES as JAGGED
 from .rules import along_dense, arguments, in_place_by_name, pointwise, spread
