@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..core.arrays import is_half
+from ..extend import is_half
 from .printer import Dialect
 
 __all__ = ["C", "EXTREMES", "SIGNS", "TYPES", "number", "supported"]

@@ -24,7 +24,7 @@ from ..backends.cuda.runtime.compile import with_includes
 from ..backends.cuda.runtime.kernel import TYPES as WORDS
 from ..backends.cuda.runtime.kernel import Kernel as Launcher
 from ..backends.cuda.runtime.kernel import c_name
-from ..core.arrays import is_half
+from ..extend import is_half
 from .cuda_words import COMBINED, FUNCTORS_OF, Cuda
 from .loops import REDUCTIONS, SPECIAL, Effect, level_of
 from .printer import Pass, Printer, indented, place

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..backends.cuda.arrays.functors import FUNCTORS, SAME_AS
 from ..backends.cuda.runtime.kernel import c_name
-from ..core.arrays import is_half
+from ..extend import is_half
 from . import c_words
 from .printer import Dialect
 

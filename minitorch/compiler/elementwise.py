@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 
-from ..core.arrays import is_half, is_inexact
+from ..extend import is_half, is_inexact
 from ..utils._pytree import tree_leaves
 from . import c_words
 from .items import CALL, OP, NoLowering, is_basic, is_number, lowers, weak

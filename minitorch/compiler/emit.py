@@ -13,8 +13,7 @@ import re
 
 import numpy as np
 
-from ..core.arrays import is_floating
-from ..core.tensor import wrap
+from ..extend import is_floating, wrap
 from . import buffers
 from .program import Instruction, Value
 

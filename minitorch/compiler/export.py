@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from ..backends.native.library import HEADERS
-from ..core.arrays import is_half
-from ..core.grad_mode import recording
 from ..core.tensor import Tensor
+from ..extend import is_half, recording
 from ..nn.modules.module import Module
 from ..utils._pytree import tree_leaves
 from . import c, c_words

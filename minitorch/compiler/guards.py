@@ -11,9 +11,7 @@ import numpy as np
 
 from .. import Size, Tensor, device, dtype, get_default_dtype
 from ..amp import autocast_mode as mixed_precision
-from ..core.arrays import owner, pointer
-from ..core.device import get
-from ..core.grad_mode import grad_mode
+from ..extend import get_backend, grad_mode, owner, pointer
 from ..nn import Module
 from .items import into
 from .trace import has_hooks
@@ -28,7 +26,7 @@ BY_VALUE = (type(None), bool, int, str, bytes, complex, Size, dtype, device, enu
 def circumstances():
     """The modes that a program depends on, all of this thread."""
     mixed = mixed_precision.state
-    return (grad_mode.enabled, grad_mode.inference, get_default_dtype(), get(),
+    return (grad_mode.enabled, grad_mode.inference, get_default_dtype(), get_backend(),
             tuple(mixed.devices.items()) if mixed.enabled else None)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import is_half, is_inexact
+from ..extend import is_half, is_inexact
 from .items import CALL, OP, NoLowering, lowers
 from .loops import Effect, Kernel, Ref
 from .program import Value

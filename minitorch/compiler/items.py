@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.arrays import owner, pointer
+from ..extend import owner, pointer
 from . import c_words
 from .program import Value
 

@@ -11,8 +11,7 @@ import weakref
 
 from .. import Generator, Tensor
 from ..autograd.function import Saved
-from ..core.attributes import kept
-from ..core.graph import Node
+from ..extend import Node, attributes_of
 
 __all__ = ["living_objects", "tensors_of", "untraced"]
 
@@ -68,12 +67,12 @@ def tensors_of(backend, living=None):
     """All living tensors of a backend that have memory; uninitialized parameters have none, sparse
     tensors several."""
     return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
-            and (own := kept.__get__(x)).get("backend") is backend
+            and (own := attributes_of.__get__(x)).get("backend") is backend
             and getattr(own.get("array"), "strides", None) is not None]
 
 
 def untraced(living):
     """Why nothing can be traced while these objects live; None if it can. Backends that compute
     past a trace say so."""
-    backends = {kept.__get__(x).get("backend") for x in living if isinstance(x, Tensor)}
+    backends = {attributes_of.__get__(x).get("backend") for x in living if isinstance(x, Tensor)}
     return next(filter(None, [F.untraced for F in backends if hasattr(type(F), "untraced")]), None)

@@ -10,8 +10,7 @@ import threading
 import numpy as np
 
 from .. import Tensor
-from ..core.device import get
-from ..core.tensor import wrap
+from ..extend import get_backend, wrap
 from ..nn import Module
 from ..utils._pytree import tree_map
 from . import trace
@@ -88,7 +87,7 @@ def wrap_numpy(fn):
     def wrapped(*args, **kwargs):
         args, kwargs = tree_map(lambda x: x.numpy() if isinstance(x, Tensor) else x, (args, kwargs))
         result = fn(*args, **kwargs)
-        host = get("cpu")
+        host = get_backend("cpu")
         return tree_map(lambda x: wrap(x, host) if isinstance(x, np.ndarray) else x, result)
     return wrapped
 

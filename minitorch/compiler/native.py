@@ -16,7 +16,7 @@ import numpy as np
 
 from ..backends.native import build
 from ..backends.native.parts import shared
-from ..core.tensor import wrap
+from ..extend import wrap
 from . import c_words
 from .arena import arena, refs_of, simplify
 from .emit import Source

@@ -3,10 +3,8 @@ backward pass."""
 
 from ..backends.batched.loop import element_by_element
 from ..core import graph
-from ..core.grad_mode import grad_mode
-from ..core.graph import MultiOutputNode, Node, OutputNode
-from ..core.tensor import wrap
 from ..explain.graphs import raise_freed
+from ..extend import MultiOutputNode, Node, OutputNode, grad_mode, wrap
 
 __all__ = ["CompiledNode", "Description", "FreedNode", "attach"]
 

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from .. import Tensor
 from ..autograd.inference import note_inference
-from ..core.arrays import owner
-from ..core.tensor import wrap
+from ..extend import owner, wrap
 from . import trace
 from .guards import Arrays, Leaves, Memory, Unhooked, circumstances
 from .nodes import FreedNode, attach

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from ..core.arrays import is_half
+from ..extend import is_half
 from .schedule import Schedule
 
 __all__ = ["Dialect", "Pass", "Printer", "indented", "place"]

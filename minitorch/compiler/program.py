@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..core.arrays import pointer
-from ..core.registry import OPS
+from ..extend import OPS, pointer
 from ..utils._pytree import tree_leaves, tree_map
 
 __all__ = ["Value", "Instruction", "Program"]

@@ -13,14 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.function import FunctionNode
 from ..backends.native import called
 from ..backends.native import reason as why_no_compiler
 from ..core import engine, graph
-from ..core.device import get
-from ..core.grad_mode import recording
-from ..core.graph import Node
-from ..core.tensor import wrap
+from ..extend import FunctionNode, Node, get_backend, recording, wrap
 from .nodes import Description
 from .program import Value
 from .results import Results
@@ -68,7 +64,7 @@ def record(function, args, kwargs, tensors, names, surroundings, native=False):
 
     `native`: with the native kernels that programs in C call, as a program that is to become one.
     """
-    base = tensors[0].backend if tensors else get()
+    base = tensors[0].backend if tensors else get_backend()
     reason = reason_at_once(tensors, base, surroundings)
     if reason is None:
         in_c = native and base.xp is np and why_no_compiler() is None

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..core import graph
-from ..core.arrays import is_half, owner
-from ..core.backend import Backend, Float32Compute
-from ..core.registry import OPS
+from ..core.backend import Float32Compute
+from ..extend import OPS, Backend, is_half, owner
 from ..utils._pytree import tree_map
 from . import c_words
 from .indexed import Indexed

@@ -13,8 +13,7 @@ import numpy as np
 from .. import Size, Tensor, device, dtype, layout
 from ..autograd.inference import note_inference
 from ..core import graph
-from ..core.arrays import counted, owner
-from ..core.attributes import kept
+from ..extend import attributes_of, counted, owner
 from ..utils._pytree import tree_flatten
 
 __all__ = ["Results", "bump", "holder_of"]
@@ -63,7 +62,7 @@ class Results:
     def check(t, recorder):
         """Give up for a new tensor that is more than an array and a node."""
         hooks = t.node.hooks if t.node is not None else t.hooks
-        own = type(t) is not Tensor or not OWN >= set(kept.__get__(t))
+        own = type(t) is not Tensor or not OWN >= set(attributes_of.__get__(t))
         if own or hooks is not None or t._grad is not None:
             recorder.give_up("it returns a tensor with a class, hooks, a gradient or attributes of "
                              "its own")

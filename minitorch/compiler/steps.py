@@ -13,10 +13,9 @@ from operator import eq, gt, is_, lt
 
 import numpy as np
 
-from ..core.arrays import counted, pointer
 from ..core.graph import bump_versions
+from ..extend import Elementwise, counted, pointer
 from ..optim import optimizer as optimisers
-from ..optim.flat import Elementwise
 from . import c_words
 from .items import NoLowering, weak
 from .loops import Kernel, Ref

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..core.arrays import is_half
+from ..extend import is_half
 from . import c_words
 from .items import CALL, OP, NoLowering, Product, as_blas, lowers
 from .loops import Effect, Kernel, Ref, restride

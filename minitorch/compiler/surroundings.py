@@ -16,8 +16,8 @@ from operator import getitem, is_
 import numpy as np
 
 from .. import Tensor
+from ..extend import Stepping
 from ..nn import Module, hooks
-from ..optim.stepping import Stepping
 
 __all__ = ["Surroundings"]
 

@@ -22,11 +22,9 @@ from .. import Generator
 from ..autograd.function import Saved
 from ..autograd.inference import note_inference
 from ..core import graph
-from ..core.arrays import counted, owner
 from ..core.backend import Float32Compute
 from ..core.device import MADE, default
-from ..core.graph import Node, calling_line
-from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
+from ..extend import Node, NodeHook, add_node_hook, calling_line, counted, owner, remove_node_hook
 from ..optim import stepping
 from ..utils._pytree import tree_map
 from .living import living_objects, tensors_of, untraced

@@ -12,9 +12,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..autograd.aside import laid_aside
 from ..core import graph
-from ..core.arrays import counted, owner, pointer
-from ..core.backend import Backend
-from ..core.registry import OPS
+from ..extend import OPS, Backend, counted, owner, pointer
 from ..utils._pytree import tree_leaves, tree_map
 
 __all__ = ["Traced", "TracedScalar", "Tracer", "arrays_in", "bare", "is_named_tuple"]
