@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..backends.native.parts import count_parts
+from ..backends.native import count_parts
 from .c_words import EXTREMES, SIGNS, TYPES, C
 from .loops import AT, REDUCTIONS
 from .printer import Pass, Printer, indented, place

@@ -20,10 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.cuda.runtime.compile import with_includes
-from ..backends.cuda.runtime.kernel import TYPES as WORDS
-from ..backends.cuda.runtime.kernel import Kernel as Launcher
-from ..backends.cuda.runtime.kernel import c_name
+from ..backends.cuda import TYPES as WORDS
+from ..backends.cuda import Kernel as Launcher
+from ..backends.cuda import c_name, with_includes
 from ..extend import is_half
 from .cuda_words import COMBINED, FUNCTORS_OF, Cuda
 from .loops import REDUCTIONS, SPECIAL, Effect, level_of

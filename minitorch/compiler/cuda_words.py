@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from ..backends.cuda.arrays.functors import FUNCTORS, SAME_AS
-from ..backends.cuda.runtime.kernel import c_name
+from ..backends.cuda import c_name, ufunc_functor
 from ..extend import is_half
 from . import c_words
 from .printer import Dialect
@@ -37,10 +36,7 @@ def functor(op, dtype):
     kind = "f" if is_half(dtype) else dtype.kind
     if op.startswith("op::"):
         return op[4:] if kind == "f" else None             # bfloat16 and float16 too
-    name, kinds, _ = FUNCTORS.get(SAME_AS.get(op, op), (None, "", 0))
-    if kind == "b" and op == "invert":
-        return "logical_not"
-    return name if kind in kinds else None
+    return "logical_not" if kind == "b" and op == "invert" else ufunc_functor(op, kind)
 
 
 def supported(op, dtype):

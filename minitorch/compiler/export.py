@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..backends.native.library import HEADERS
-from ..core.tensor import Tensor
+from .. import Tensor
+from ..backends.native import HEADERS
 from ..extend import is_half, recording
-from ..nn.modules.module import Module
+from ..nn import Module
 from ..utils._pytree import tree_leaves
 from . import c, c_words
 from .arena import arena, refs_of, simplify

@@ -5,7 +5,7 @@ arguments into the captured ones and run the graph. Results lie in the graph's m
 overwrites them, as in PyTorch.
 """
 
-from ..backends.cuda.runtime.graphs import Capture
+from ..cuda import CUDAGraph, graph
 
 __all__ = ["Graph", "why_not"]
 
@@ -43,19 +43,14 @@ class Graph:
             self.capture([*[xp.array(a) for a in arrays[:n]], *outside])
         for mine, a in zip(self.arrays[:n], arrays):
             xp.copyto(mine, a)
-        self.graph.run()
+        self.graph.replay()
         for p, grad in self.left:
             p._grad = grad
         return self.results
 
     def capture(self, arrays):
-        graph = Capture(self.base)
-        graph.begin()
-        try:
+        captured = CUDAGraph(self.base.device)
+        with graph(captured):
             self.results = self.function(*arrays)
-        except BaseException:
-            graph.abandon()
-            raise
-        graph.end()
-        self.graph, self.arrays = graph, arrays
+        self.graph, self.arrays = captured, arrays
         self.left = [(p, p._grad) for p in self.stepped]

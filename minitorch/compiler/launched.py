@@ -13,8 +13,7 @@ import functools
 
 import numpy as np
 
-from ..backends.cuda.arrays.functors import functor_call
-from ..backends.cuda.runtime.kernel import C_NAMES
+from ..backends.cuda import functor_call
 from . import cuda, cuda_words
 from .items import Call, NoLowering, is_number
 from .loops import REDUCTIONS, Kernel
@@ -85,7 +84,7 @@ class OnDevice(Lowering):
 
     def ref(self, v, shape=None, strides=None):
         found = super().ref(v, shape, strides)
-        if found.anchor.dtype.name not in C_NAMES:
+        if found.anchor.dtype.name not in cuda.SHORT:
             raise NoLowering(f"no type for {found.anchor.dtype}")
         return found
 

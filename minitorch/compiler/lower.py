@@ -10,7 +10,7 @@ values.
 
 from __future__ import annotations
 
-from ..backends.native.eager import kernel
+from ..backends.native import called
 from ..utils._pytree import tree_map
 from . import c_words
 from .elementwise import CONSTANT, UFUNCS, Elementwise
@@ -28,7 +28,7 @@ EMPTY = ("call", "empty"), ("call", "empty_like")          # their values are an
 
 def is_called(i):
     """True if an op has a native kernel for its arguments that is to be called."""
-    found = kernel.found.get(i.what)
+    found = called().kernels.get(i.what)
     if found is None or not found.called:
         return False
     args, kwargs = tree_map(lambda v: v.example if isinstance(v, Value) else v, (i.args, i.kwargs))

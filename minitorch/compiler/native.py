@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.native import build
-from ..backends.native.parts import shared
+from ..backends.native import build, shared
 from ..extend import wrap
 from . import c_words
 from .arena import arena, refs_of, simplify

@@ -78,6 +78,9 @@ def friends(guest):
 # Public namespaces of our own, beside those that PyTorch has: all that stands in their `__all__`.
 PUBLIC = {
     "minitorch.extend": "the door",
+    "minitorch.backends.cuda": "CUDA C++ of one's own: texts, types, launches",
+    "minitorch.backends.native": "C of one's own: build a text, call it",
+    "minitorch.utils._pytree": "PyTorch's, under a name that many programs import",
     "minitorch.theme": "colours of pictures, for pages that are light or dark",
     "minitorch.utils.png": "PNG files without another library",
 }

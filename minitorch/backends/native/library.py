@@ -18,9 +18,9 @@ from ..cache import cache_folder, is_kept, keep, scratch_folder
 from . import blas
 from .toolchain import Unavailable, compiler, run
 
-__all__ = ["Library", "address", "addresses", "build"]
+__all__ = ["HEADERS", "Library", "address", "addresses", "build"]
 
-HEADERS = Path(__file__).with_name("src")
+HEADERS = Path(__file__).with_name("src")                 # the folder of prelude.h and the others
 KINDS = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "i": ctypes.c_int, "d": ctypes.c_double, "f": ctypes.c_float,
          "o": ctypes.py_object, "": None}
 

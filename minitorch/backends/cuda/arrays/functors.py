@@ -2,7 +2,8 @@
 
 import re
 
-__all__ = ["BINARY", "FUNCTORS", "SAME_AS", "TRUTHS", "UNARY", "functor_call"]
+__all__ = ["BINARY", "FUNCTORS", "SAME_AS", "TRUTHS", "UNARY", "functor_call",
+           "ufunc_functor"]
 
 
 def functor_call(op):
@@ -38,3 +39,10 @@ SAME_AS = {"abs": "absolute", "divide": "true_divide", "mod": "remainder", "bitw
 TRUTHS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
           "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "signbit"}
 FUNCTORS = {name: (*found, nin) for nin, table in ((1, UNARY), (2, BINARY)) for name, found in table.items()}
+
+
+def ufunc_functor(name, kind):
+    """The functor of a ufunc of NumPy's for operands of a kind ("f", "i", "u" or "b"); None if it
+    has none."""
+    functor, kinds, _ = FUNCTORS.get(SAME_AS.get(name, name), (None, "", 0))
+    return functor if kind in kinds else None

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from ...cache import cache_folder, is_kept, keep
 
-__all__ = ["CompileError", "Source", "compile_source", "from_file", "resources"]
+__all__ = ["CompileError", "Source", "compile_source", "from_file", "resources",
+           "with_includes"]
 
 SOURCES = Path(__file__).parent.parent / "src"             # the .cu and .cuh files of this package
 TYPES = "types.cuh"                                        # included before every source

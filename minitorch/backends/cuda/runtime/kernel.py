@@ -15,7 +15,7 @@ from ....core.dtypes import bfloat16
 from . import compile as compiler
 from .parameters import Late
 
-__all__ = ["Kernel", "c_name"]
+__all__ = ["TYPES", "Kernel", "c_name"]
 
 # Types in signatures: how they are called here, in C++ and in NumPy.
 TYPES = {"f16": ("__half", "float16"), "bf16": ("__nv_bfloat16", "bfloat16"), "f32": ("float", "float32"),
