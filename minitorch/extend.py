@@ -124,12 +124,26 @@ operation: ...
 >>> x.grad
 tensor([2.7188, 2.7188])
 
-`make_node` makes a node for a call that no definition stands for; `counted` is the array that
-counts the writes to another.
+`make_node` makes a node for a call that no definition stands for. Writes are counted on the array
+that owns the memory: `counted` returns it, and `versions` is the table of the counts. What an
+`autograd.Function` keeps on its context lies there as `Saved`.
 
 >>> node = extend.make_node(extend.OPS["clone"], (x,), (), (2,), x.backend)
 >>> node, extend.counted(array[1]) is array.base
 (<CloneBackward0>, True)
+>>> before = extend.versions.count(array), extend.versions.now()
+>>> extend.versions.bump([extend.counted(array)], "my_write")
+>>> before[0], extend.versions.count(array[1]), extend.versions.written_since(before[1])
+(0, 1, True)
+>>> class Square(torch.autograd.Function):
+...     @staticmethod
+...     def forward(ctx, x):
+...         ctx.save_for_backward(x)
+...         return x * x
+...     backward = staticmethod(lambda ctx, g: 2 * g * ctx.saved_tensors[0])
+>>> kept = Square.apply(x).node.parents[0].saved._saved[0]
+>>> isinstance(kept, extend.Saved), kept.value is x
+(True, True)
 
 **Watching and changing calls.** A `NodeHook` in the list (`add_node_hook`, `remove_node_hook`)
 hears of each new node, each step of a backward pass and each pass. `observed` is a layer around
@@ -155,6 +169,35 @@ exp [(3,)]
 >>> with extend.layer(rounded):
 ...     torch.ones(1).exp()
 tensor([3.])
+
+**Running something else.** A tracer, or what runs a program in place of calls, asks
+`must_run_eagerly` whether somebody wants more of these calls than their results: hooks on saved
+values, forward mode, a class or a mode that answers calls. `stand_in` puts a backend in the place
+of another, and back; tensors that exist keep theirs. `module_changes` is equal to an earlier answer
+as long as no module and no hook of one has changed. `note_inference` marks a tensor around an array
+of one's own as made in inference mode. ``backend.layered(name, function)`` lets layers see a
+function as an op.
+
+>>> extend.must_run_eagerly([x])
+False
+>>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+...     bool(extend.must_run_eagerly([x]))
+True
+>>> cpu = extend.get_backend("cpu")
+>>> other = extend.Backend(cpu.device, np)
+>>> extend.stand_in(cpu, other)
+>>> torch.ones(1).backend is other
+True
+>>> extend.stand_in(other, cpu)
+>>> model = torch.nn.ReLU()
+>>> before = extend.module_changes()
+>>> model.inplace = True
+>>> extend.module_changes() == before
+False
+>>> y = extend.wrap(np.zeros(2), cpu)
+>>> extend.note_inference(y)
+>>> y.is_inference()
+True
 
 **Tensors of another kind.** A subclass with ``__torch_function__`` answers calls itself, as in
 PyTorch; `disabled_torch_function` is that of classes that leave all calls as they are. A class in
@@ -211,10 +254,19 @@ vmaps that run), `levels` (of forward mode). `recording` switches recording on o
 (False, False)
 
 **Optimisers.** `Elementwise` is the base of optimisers that treat every element alike, `Stepping`
-that of everything with a `step` that `compile` takes as a whole. CONTRIBUTING.md has an example.
+that of everything with a `step` that `compile` takes as a whole: ``Stepping.observe`` names a
+function that is called in place of all steps. CONTRIBUTING.md has an example.
 
 >>> issubclass(torch.optim.Adam, extend.Elementwise), issubclass(torch.optim.Adam, extend.Stepping)
 (True, True)
+>>> def observer(optimizer, run, has_arguments):
+...     print("a step of", type(optimizer).__name__)
+...     return run()
+>>> extend.Stepping.observe(observer)
+>>> torch.optim.SGD([torch.ones(1, requires_grad=True)]).step()
+a step of SGD
+>>> extend.Stepping.observe(None) is observer
+True
 
 **Errors and warnings.** `worded` marks an error whose text is final, so that it is not explained
 again; `checked_dim` counts a dimension from the front; `warn` warns at the line of the user's;
@@ -239,7 +291,8 @@ True
 from typing import TYPE_CHECKING
 
 from .autograd.dispatch import disabled_torch_function, enter_layout, take_over
-from .autograd.function import FunctionNode
+from .autograd.eagerly import must_run_eagerly
+from .autograd.function import FunctionNode, Saved
 from .autograd.saved import pack_saved
 from .autograd.tangents import kind_of as tangent_kind
 from .autograd.wrapping import NoArray, WrappingTensor, inner_of
@@ -250,11 +303,20 @@ from .core.attributes import kept as attributes_of
 from .core.backend import Backend
 from .core.device import get as get_backend
 from .core.device import register as register_backend
+from .core.device import stand_in
 from .core.dtypes import as_np, from_np
 from .core.engine import run as run_backward
 from .core.errors import checked_dim, worded
 from .core.grad_mode import grad_mode, recording
-from .core.graph import MultiOutputNode, Node, OutputNode, bump_version, calling_line
+from .core.graph import (
+    MultiOutputNode,
+    Node,
+    OutputNode,
+    bump_version,
+    calling_line,
+    note_inference,
+    versions,
+)
 from .core.graph import made_node as make_node
 from .core.hooks import NodeHook, add_node_hook, remove_node_hook
 from .core.layers import observed
@@ -267,29 +329,33 @@ from .ops.define import composite, op
 from .ops.dims import is_along, is_elementwise, terms
 
 if TYPE_CHECKING:
+    from .nn.hooks import module_changes
     from .optim.flat import Elementwise
     from .optim.stepping import Stepping
     from .serialization.tensors import Memory
 
 __all__ = ["FUNCTIONS", "OPS", "Backend", "Elementwise", "FunctionNode", "Kernels", "Memory",
-           "MultiOutputNode", "NoArray", "Node", "NodeHook", "Number", "Op", "Other", "OutputNode", "Stepping",
-           "WrappingTensor", "add_node_hook", "as_np", "attributes_of", "bump_version",
-           "calling_line", "checked_dim", "composite", "counted", "disabled_torch_function",
-           "enter_layout", "fills", "from_np", "get_backend", "grad_mode", "inner_of", "is_along",
-           "is_elementwise", "is_floating", "is_half", "is_inexact", "layer", "make_node",
-           "observed", "op", "owner", "pack_saved", "physical", "pointer",
-           "recording", "register_backend", "remove_node_hook", "run_backward", "take_over",
-           "tangent_kind", "terms", "warn", "worded", "wrap"]
+           "MultiOutputNode", "NoArray", "Node", "NodeHook", "Number", "Op", "Other", "OutputNode",
+           "Saved", "Stepping", "WrappingTensor", "add_node_hook", "as_np", "attributes_of",
+           "bump_version", "calling_line", "checked_dim", "composite", "counted",
+           "disabled_torch_function", "enter_layout", "fills", "from_np", "get_backend",
+           "grad_mode", "inner_of", "is_along", "is_elementwise", "is_floating", "is_half",
+           "is_inexact", "layer", "make_node", "module_changes", "must_run_eagerly",
+           "note_inference", "observed", "op", "owner", "pack_saved", "physical", "pointer",
+           "recording", "register_backend", "remove_node_hook", "run_backward", "stand_in",
+           "take_over", "tangent_kind", "terms", "versions", "warn", "worded", "wrap"]
 
 
 def __getattr__(name):
-    """Names of packages that only some programs need."""
+    """The names of packages that only some programs need."""
     if name == "Elementwise":
         from .optim.flat import Elementwise as found
     elif name == "Stepping":
         from .optim.stepping import Stepping as found
     elif name == "Memory":
         from .serialization.tensors import Memory as found
+    elif name == "module_changes":
+        from .nn.hooks import module_changes as found
     else:
         raise AttributeError(f"module 'minitorch.extend' has no attribute {name!r}")
     globals()[name] = found

@@ -5,7 +5,7 @@ import math
 
 from ..core.arrays import counted
 from ..core.dtypes import float16
-from ..core.graph import bump_version, bump_versions, calling_line
+from ..core.graph import bump_version, calling_line, versions
 from ..core.tensor import Tensor
 from ..utils._pytree import tree_map
 from . import autocast_mode
@@ -148,7 +148,7 @@ def unscale(grads, factor):
     backend = grads[0].backend if grads else None
     found = backend.scale_all([g.array for g in grads], factor, check=True) if grads else False
     if found is not False:
-        bump_versions([counted(g.array) for g in grads], "GradScaler.unscale_", calling_line())
+        versions.bump([counted(g.array) for g in grads], "GradScaler.unscale_", calling_line())
         return bool(found)
     overflow = False
     for grad in grads:

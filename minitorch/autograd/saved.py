@@ -154,11 +154,11 @@ class Packed:
     __slots__ = ("value", "unpack_hook")
 
     def __init__(self, tensor, pack_hook, unpack_hook):
-        version = graph.version(tensor.array)
+        version = graph.versions.count(tensor.array)
         with recording(False):
             self.value = pack_hook(tensor)
         self.unpack_hook = unpack_hook
-        if graph.version(tensor.array) != version:
+        if graph.versions.count(tensor.array) != version:
             raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
                                "pack hook can not be modified by in-place operations as this can lead to unexpected "
                                "side-effects. Please open an issue if you need to perform in-place operations on the "

@@ -9,7 +9,6 @@ an element, and there is none to compute. A few ops, such as those on images, ne
 zeros, and the result is thrown away. Ops that depend on values (`nonzero`, a mask as an index) raise an error.
 """
 
-from ..core import layers
 from ..core.device import device
 from ..core.errors import worded
 from ..utils._pytree import tree_any, tree_map
@@ -57,7 +56,7 @@ class Meta(BatchedBackend):
         def call(*arrays, **attrs):
             return self.blank_results(op, full, found, arrays, attrs)
         name = f"full_{op.name}" if full else op.name
-        return (layers.around(name, call, self) if layers.stack else call)(*arrays, **attrs)
+        return self.layered(name, call)(*arrays, **attrs)
 
     def blank_results(self, op, full, found, arrays, attrs):
         """The results of an op: by its batching rule `found`, or from zeros where that needs an element."""

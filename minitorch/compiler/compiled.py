@@ -7,8 +7,7 @@ import weakref
 
 import numpy as np
 
-from ..autograd.eagerly import must_run_eagerly
-from ..core import layers
+from ..extend import must_run_eagerly
 from . import trace
 from .choice import Waiting, become_c
 from .graphed import Graph, why_not
@@ -39,6 +38,7 @@ class Compiled:
         functools.update_wrapper(self, function)
         Compiled.living.add(self)
         self.function, self.fullgraph, self.graphs = function, fullgraph, graphs
+        self.label = f"compiled {getattr(self, '__name__', 'function')}"
         self.modules, self.backend = modules, backend
         self.plans, self.notes, self._last, self.quick = {}, [], None, None
         try:
@@ -51,7 +51,7 @@ class Compiled:
             return self.function(*args, **kwargs)
         plan = self.quick
         if plan is not None and not kwargs and plan.takes(args) and not (
-                must_run_eagerly(args) or layers.stack) and plan.fits(args):
+                must_run_eagerly(args)) and plan.fits(args):
             return self.run(plan, args, args, kwargs)
         tensors, others, key = signature(args, kwargs)
         if must_run_eagerly(tensors):
@@ -97,18 +97,14 @@ class Compiled:
             plans.insert(0, plan)
 
     def run(self, plan, tensors, args, kwargs):
-        """What a plan gives; the function itself explains an error, if it may run again."""
+        """What a plan gives, seen as one call by the layers that are on the backends; the function
+        itself explains an error, if it may run again."""
         try:
-            return plan.run(tensors) if not layers.stack else self.layered(plan)(tensors)
+            return plan.base.layered(self.label, plan.run)(tensors)
         except Exception:
             if not plan.repeatable:
                 raise
             return self.function(*args, **kwargs)
-
-    def layered(self, plan):
-        """A run of the program as one call, with the layers that are on the backends around it."""
-        name = getattr(self, "__name__", "function")
-        return layers.around(f"compiled {name}", plan.run, plan.base)
 
     def trace(self, args, kwargs, tensors, others, plans, old=None):
         """Run eagerly once, and keep the program; with native kernels if it is to take the place of

@@ -1,4 +1,5 @@
-"""Which tensors, graph nodes and generators there are: a trace puts traced arrays into all of them.
+"""Which tensors, graph nodes, generators and optimisers there are: a trace puts traced arrays into
+tensors and nodes, and watches the others.
 
 The garbage collector knows. What is frozen (`gc.freeze`) it does not list, and to unfreeze it is to
 look at all of it again, so what was found there is remembered until something else is frozen. A
@@ -10,8 +11,7 @@ import gc
 import weakref
 
 from .. import Generator, Tensor
-from ..autograd.function import Saved
-from ..extend import Node, attributes_of
+from ..extend import Node, Saved, Stepping, attributes_of
 
 __all__ = ["living_objects", "tensors_of", "untraced"]
 
@@ -32,7 +32,8 @@ last: list = [None]                                        # a mark, from the fi
 
 
 def living_objects():
-    """All tensors, graph nodes and generators there are, and what custom functions have saved."""
+    """All tensors, graph nodes, generators, optimisers and schedules there are, and what custom
+    functions have saved."""
     kinds = kinds_now()
     # something may have been frozen before this was imported
     if last[0] is None and not gc.get_freeze_count():
@@ -52,7 +53,7 @@ def living_objects():
 
 def kinds_now():
     """The classes that are asked for, with their subclasses."""
-    found = [Tensor, Node, Generator, Saved]
+    found = [Tensor, Node, Generator, Stepping, Saved]
     for kind in found:                                     # grows while it is read
         if kind is not Saved:
             found += kind.__subclasses__()

@@ -1,12 +1,9 @@
 """The nodes that programs leave in the graph: behind results, and behind gradients of a recorded
 backward pass."""
 
-from ..backends.batched.loop import element_by_element
-from ..core import graph
-from ..explain.graphs import raise_freed
-from ..extend import MultiOutputNode, Node, OutputNode, grad_mode, wrap
+from ..extend import MultiOutputNode, Node, OutputNode, grad_mode, make_node, wrap
 
-__all__ = ["CompiledNode", "Description", "FreedNode", "attach"]
+__all__ = ["CompiledNode", "Description", "attach", "attach_freed", "nodes_below"]
 
 ONCE = ("a compiled function can be differentiated once: for {} call the function that was "
         "compiled, or one compiled with all of its derivatives inside")
@@ -25,10 +22,7 @@ class CompiledNode(MultiOutputNode):
     __slots__ = ("plan",)
 
     def pull(self, g, create_graph):
-        if self.saved is None:
-            raise_freed(self)
-        if self.time != graph.version_counter:
-            self.check_unwritten()
+        self.checked_values()
         return self.pull_tensors(g) if create_graph else self.run(g)
 
     def run(self, g):
@@ -45,7 +39,7 @@ class CompiledNode(MultiOutputNode):
         if any([x.tangents and grad_mode.levels for x in given]):
             raise RuntimeError(ONCE.format("forward mode through its backward pass"))
         F = max([x.backend for x in given], key=lambda backend: backend.depth)
-        arrays = element_by_element(F, self.run, [x if x is None else x.array for x in g])
+        arrays = F.element_by_element(self.run, [x if x is None else x.array for x in g])
         found = [None if r is None else wrap(F.asarray(r), F) for r in arrays]
         if grad_mode.enabled:
             self.refuse_another(given, found)
@@ -56,7 +50,8 @@ class CompiledNode(MultiOutputNode):
         parents = tuple([(x.node or x) for x in given if x.needs_grad]) + self.parents
         for t in found:
             if t is not None:
-                PulledNode(parents, t)
+                t.node = make_node(Description, parents, (), t.array.shape, t.backend, PulledNode)
+                t.needs_grad = True
 
 
 def laid_out(x, layout, xp):
@@ -69,12 +64,12 @@ def laid_out(x, layout, xp):
 def attach(plan, leaves, tensors, saved):
     """Put a node behind the new results that need gradients; `saved` is what the backward program
     reads."""
-    wiring, node = plan.wiring.backward, CompiledNode()
-    node.op, node.plan, node.saved, node.hooks = Description, plan, tuple(saved), None
-    node.parents = tuple((t.node or t) if t.needs_grad else None
-                         for t in [tensors[x] if isinstance(x, int) else x for x in wiring.wanted])
-    node.shape = tuple(leaves[i].array.shape for i in wiring.live)
-    node.backend, node.time = plan.base, graph.version_counter
+    wiring = plan.wiring.backward
+    parents = tuple((t.node or t) if t.needs_grad else None
+                    for t in [tensors[x] if isinstance(x, int) else x for x in wiring.wanted])
+    shapes = tuple(leaves[i].array.shape for i in wiring.live)
+    node = make_node(Description, parents, tuple(saved), shapes, plan.base, CompiledNode)
+    node.plan = plan
     for k, i in enumerate(wiring.live):
         leaves[i].node, leaves[i].needs_grad = OutputNode(node, k), True
 
@@ -84,11 +79,6 @@ class PulledNode(Node):
     differentiated."""
 
     __slots__ = ()
-
-    def __init__(self, parents, t):
-        self.op, self.parents, self.saved, self.shape = Description, parents, (), t.array.shape
-        self.backend, self.time, self.hooks = t.backend, graph.version_counter, None
-        t.node, t.needs_grad = self, True
 
     def pull(self, g, create_graph):
         raise RuntimeError(ONCE.format("a second derivative (create_graph=True)"))
@@ -100,11 +90,23 @@ class FreedNode(MultiOutputNode):
 
     __slots__ = ()
 
-    def __init__(self, plan, result):
-        self.op, self.saved, self.hooks, self.parents = Description, None, None, (None,)
-        self.shape, self.backend = (result.array.shape,), plan.base
-        self.time = graph.version_counter
-        result.node, result.needs_grad = OutputNode(self, 0), True
-
     def pull(self, g, create_graph):
-        raise_freed(self)
+        self.checked_values()
+
+
+def attach_freed(plan, result):
+    """Put a node without saved values behind a result."""
+    node = make_node(Description, (None,), None, (result.array.shape,), plan.base, FreedNode)
+    result.node, result.needs_grad = OutputNode(node, 0), True
+
+
+def nodes_below(roots):
+    """The roots, and all nodes and leaves that their gradients go to."""
+    found = list(dict.fromkeys(roots))
+    seen = set(found)
+    for node in found:                                     # grows while it is read
+        for parent in node.parents:
+            if parent is not None and parent not in seen:
+                seen.add(parent)
+                found.append(parent)
+    return found

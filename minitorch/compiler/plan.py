@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .. import Tensor
-from ..autograd.inference import note_inference
-from ..extend import owner, wrap
+from ..extend import note_inference, owner, wrap
 from . import trace
 from .guards import Arrays, Leaves, Memory, Unhooked, circumstances
-from .nodes import FreedNode, attach
+from .nodes import attach, attach_freed
 from .printed import Code, printed
 from .program import Program, Value
 from .recording import record
@@ -335,5 +334,5 @@ class Plan:
         if wiring.backward is not None:
             attach(self, made, tensors, wiring.backward.gather(arrays, results[shown.count:end]))
         for i in wiring.freed:
-            FreedNode(self, made[i])
+            attach_freed(self, made[i])
         return shown.build(made, tensors)

@@ -15,9 +15,8 @@ import numpy as np
 
 from ..backends.native import called
 from ..backends.native import reason as why_no_compiler
-from ..core import engine, graph
-from ..extend import FunctionNode, Node, get_backend, recording, wrap
-from .nodes import Description
+from ..extend import FunctionNode, Node, get_backend, make_node, recording, run_backward, wrap
+from .nodes import Description, nodes_below
 from .program import Value
 from .results import Results
 from .trace import Recorder, Tracing, has_hooks
@@ -127,10 +126,9 @@ def changed_gradients(recorder, before):
 def is_freed(t):
     """True if a backward pass from a tensor meets a node whose values were freed, so that it
     raises."""
-    _, order = engine.count_uses([t.node])
     return any(node.saved._saved is None if isinstance(node, FunctionNode) else
                node.saved is None and getattr(node.op, "saves_arrays", False)
-               for node in order if node.parents)
+               for node in nodes_below([t.node]) if node.parents)
 
 
 # ------------------------------------------------------------------ the backward pass of results
@@ -152,9 +150,9 @@ def trace_backward(base, recorder, results, live, tensors, ends):
     """Go on with the trace through the backward pass of the results; None if it is given up."""
     roots = [results.new[i].node for i in live]
     with ends.cut():
-        order = [*dict.fromkeys([*roots, *engine.count_uses(roots)[0]])]
-        wanted = [p for p in order if is_end(p)]
-        reason = reason_against([p for p in order if not is_end(p)], base)
+        below = nodes_below(roots)
+        wanted = [p for p in below if is_end(p)]
+        reason = reason_against([p for p in below if not is_end(p)], base)
         if reason is not None:
             recorder.give_up(reason)
             return None
@@ -163,7 +161,7 @@ def trace_backward(base, recorder, results, live, tensors, ends):
         capture = dict.fromkeys(wanted)
         try:  # retained: the result may yet have to do without a program
             with without_hooks(wanted), recording(False):
-                engine.run(roots, seeds, False, True, capture)
+                run_backward(roots, seeds, False, True, capture)
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
             recorder.give_up(f"its backward pass cannot be traced ({why})")
@@ -229,10 +227,6 @@ class GraphEnd(Node):
 
     __slots__ = ()
 
-    def __init__(self, t):
-        self.op, self.parents, self.saved, self.shape = Description, (t.node,), (), t.array.shape
-        self.backend, self.time, self.hooks = t.backend, graph.version_counter, None
-
     def pull(self, g, create_graph):
         return (g,)
 
@@ -244,7 +238,8 @@ class GraphEnds:
     """The `GraphEnd`s of the arguments that have a node."""
 
     def __init__(self, tensors):
-        self.ends = [(i, t, t.node, GraphEnd(t))
+        self.ends = [(i, t, t.node, make_node(Description, (t.node,), (), t.array.shape, t.backend,
+                                              GraphEnd))
                      for i, t in enumerate(tensors) if t.node is not None]
         for _, t, _, end in self.ends:
             t.node = end

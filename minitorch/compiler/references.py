@@ -7,9 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ..core import graph
-from ..core.backend import Float32Compute
-from ..extend import OPS, Backend, is_half, owner
+from ..extend import OPS, Backend, is_half, owner, versions
 from ..utils._pytree import tree_map
 from . import c_words
 from .indexed import Indexed
@@ -45,7 +43,7 @@ class References:
     @lowers(OP)
     def expanded(self, i, *args, **kwargs):
         """The items of an op's reference, in place of the op."""
-        recorder = Recorder(self.base.ndarray)
+        recorder = Recorder(self.base)
         tracer = ReferenceTracer(self.base, recorder)
         values = values_in((args, kwargs))
         for v in values:
@@ -60,7 +58,7 @@ class References:
             made.value = v
             return made
         halves = any(is_half(v.dtype) for v in values)
-        function = getattr(Float32Compute(tracer) if halves else tracer, i.name[2:])
+        function = getattr(tracer.fp32 if halves else tracer, i.name[2:])
         try:
             with np.errstate(all="ignore"):
                 result = function(*tree_map(traced, args), **tree_map(traced, kwargs))
@@ -68,7 +66,7 @@ class References:
             raise NoLowering(f"its reference fails ({type(error).__name__})")
         finally:
             for x in recorder.owners.values():             # which share the versions of the arrays
-                graph.versions.pop(id(x), None)
+                versions.forget(x)
         if recorder.broken is not None:
             raise NoLowering(recorder.broken.split(", at ")[0])
         found = [result] if isinstance(result, Traced) else arrays_in(result)

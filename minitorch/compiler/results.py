@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import Size, Tensor, device, dtype, layout
-from ..autograd.inference import note_inference
-from ..core import graph
-from ..extend import attributes_of, counted, owner
+from ..extend import attributes_of, counted, note_inference, owner, versions
 from ..utils._pytree import tree_flatten
 
 __all__ = ["Results", "bump", "holder_of"]
@@ -189,11 +187,7 @@ def link(view, root):
 
 def bump(writes, name):
     """Count writes in place: (array, how many)."""
-    writes = [(counted(a), count) for a, count in writes if count]
-    graph.bump_versions([memory for memory, _ in writes], name, graph.calling_line())
-    for memory, count in writes:
-        if count > 1:
-            graph.versions[id(memory)].count += count - 1
+    versions.bump([counted(a) for a, count in writes for _ in range(count)], name)
 
 
 def overlap(arrays):

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from ..core import graph
+from ..extend import versions
 
 __all__ = ["LARGE", "reused"]
 
@@ -35,9 +35,7 @@ def reused(pool, shape, dtype):
     Two are kept: while a leaf holds the gradient of the last run, the next one goes to the other.
     """
     for a in pool:
-        if counted(a) == FREE and id(a) not in graph.inference:
-            # it counts its writes from the beginning, as a new one does
-            graph.versions.pop(id(a), None)
+        if counted(a) == FREE and versions.forget(a):
             return a
     made = np.empty(shape, dtype)
     if len(pool) < 2 and FREE is not None:

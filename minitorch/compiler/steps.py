@@ -13,8 +13,7 @@ from operator import eq, gt, is_, lt
 
 import numpy as np
 
-from ..core.graph import bump_versions
-from ..extend import Elementwise, counted, pointer
+from ..extend import Elementwise, counted, pointer, versions
 from ..optim import optimizer as optimisers
 from . import c_words
 from .items import NoLowering, weak
@@ -332,7 +331,7 @@ class Step:
         self.run((*self.arrays, *gradients), self.address)
         if optimizer._opt_called is False:
             optimizer._opt_called = True
-        bump_versions(self.memories, self.name, self.line)
+        versions.bump(self.memories, self.name, self.line)
         return True
 
     def is_hooked(self):

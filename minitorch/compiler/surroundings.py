@@ -16,8 +16,8 @@ from operator import getitem, is_
 import numpy as np
 
 from .. import Tensor
-from ..extend import Stepping
-from ..nn import Module, hooks
+from ..extend import Stepping, module_changes
+from ..nn import Module
 
 __all__ = ["Surroundings"]
 
@@ -39,10 +39,8 @@ class Surroundings:
         self.queue = deque([function, *arguments])
         while self.queue and len(self.slots.keys) + len(self.in_modules.keys) < MANY:
             self.look(self.queue.popleft())
-        if self.in_modules.keys:
-            self.in_modules.add_all(hooks.global_call_hooks, list(hooks.global_call_hooks))
         self.contents = [contents(c) for c in self.cells]
-        self.changes = hooks.counts()
+        self.changes = module_changes()
         self.none = not (self.slots.keys or self.slots.sized or self.cells or self.in_modules.keys)
 
     def hold(self, tensors=()):
@@ -54,8 +52,8 @@ class Surroundings:
         for c, x in zip(self.cells, self.contents):
             if contents(c) is not x:
                 return False
-        if self.in_modules.keys and self.changes != (now := hooks.counts()):
-            if not self.in_modules.same():
+        if self.in_modules.keys and self.changes != (now := module_changes()):
+            if now[0] != self.changes[0] or not self.in_modules.same():
                 return False
             self.changes = now
         return True

@@ -14,18 +14,24 @@ from __future__ import annotations
 import functools
 import random
 import threading
-import weakref
 
 import numpy as np
 
 from .. import Generator
-from ..autograd.function import Saved
-from ..autograd.inference import note_inference
-from ..core import graph
-from ..core.backend import Float32Compute
-from ..core.device import MADE, default
-from ..extend import Node, NodeHook, add_node_hook, calling_line, counted, owner, remove_node_hook
-from ..optim import stepping
+from ..extend import (
+    Node,
+    NodeHook,
+    Saved,
+    Stepping,
+    add_node_hook,
+    calling_line,
+    counted,
+    note_inference,
+    owner,
+    remove_node_hook,
+    stand_in,
+    versions,
+)
 from ..utils._pytree import tree_map
 from .living import living_objects, tensors_of, untraced
 from .program import Instruction, Program, Value, values_in
@@ -40,18 +46,11 @@ BY_VALUES = {("call", name) for name in (
 BY_VALUES |= {("method", "nonzero"), ("method", "compress")}
 
 
-def stand_in(backend, other):
-    """Let `other` stand where `backend` does: for its devices, and as the default."""
-    MADE.update({key: other for key, found in MADE.items() if found is backend})
-    if default.get() is backend:
-        default.set(other)
-
-
 class Recorder:
     """Writes down one run: the program so far, and the names of the arrays in it."""
 
-    def __init__(self, ndarray=np.ndarray, generators=()):
-        self.ndarray = ndarray
+    def __init__(self, base, generators=()):
+        self.base, self.ndarray = base, base.ndarray
         self.program, self.broken, self.phase, self.ran_backward = Program(), None, "forward", False
         self.roots = {}  # id of an array that owns memory -> (it, its root Value)
         self.owners = {}  # the same -> the Traced array that owns it
@@ -202,20 +201,20 @@ class Recorder:
             step = Instruction("effect", name, tuple(objects), pure=False, phase="update")
             step.line = calling_line()
             self.program.instructions.append(step)
-        before = {key: graph.version(memory.array) for key, memory in self.owners.items()}
+        before = {key: versions.count(memory.array) for key, memory in self.owners.items()}
         self.streams.check(self)
         try:
             return function()
         finally:
             self.streams.note()
             for key, count in before.items():  # the step counts its writes itself, in each run
-                now = graph.version(self.owners[key].array)
+                now = versions.count(self.owners[key].array)
                 self.writes[key] = self.writes.get(key, 0) + now - count
 
     def writes_to(self, memory):
         """How often the program itself has written to an array that owns its memory; known after
         the trace."""
-        return graph.version(memory) - self.writes.get(id(memory), 0)
+        return versions.count(memory) - self.writes.get(id(memory), 0)
 
 
 def by_values(i):
@@ -272,14 +271,15 @@ class Tracing(NodeHook):
         living = living_objects()
         self.base = base
         generators = [x for x in living if issubclass(type(x), Generator)]
-        self.recorder = Recorder(base.ndarray, generators)
+        self.recorder = Recorder(base, generators)
         self.tracer = Tracer(base, self.recorder, calls)
-        self.tensors, self.steppers = tensors_of(base, living), {id(x): x for x in stepping.living}
-        self.time = graph.version_counter
+        self.tensors = tensors_of(base, living)
+        self.steppers = {id(x): x for x in living if isinstance(x, Stepping)}
+        self.time = versions.now()
         self.untraced = untraced(living)
 
     def __enter__(self):
-        self.outer = stepping.observe(self.step)
+        self.outer = Stepping.observe(self.step)
         add_node_hook(self)
         self.start(self.tensors)
         self.before = [as_it_is(t) for t in self.tensors]
@@ -292,7 +292,7 @@ class Tracing(NodeHook):
         living = living_objects()
         self.stop(living)
         remove_node_hook(self)
-        stepping.observe(self.outer)
+        Stepping.observe(self.outer)
         self.restore_nodes(living)
         self.restore_versions()
 
@@ -311,7 +311,7 @@ class Tracing(NodeHook):
     def check_writes(self):
         """Give up if memory was written to that the recorder does not know."""
         recorder = self.recorder
-        if self.is_written_past():
+        if versions.written_since(self.time, but=recorder.owners.values()):
             recorder.give_up("it writes to a tensor on another device, or past the trace")
         written = recorder.program.written()
         # ``x.transpose_()`` counts, but writes no element
@@ -319,15 +319,8 @@ class Tracing(NodeHook):
             root = recorder.roots[key][1] if key in recorder.roots else None
             if root is None or root.kind == "made" or root in written:
                 continue
-            if graph.version(memory) > recorder.writes[key]:
+            if versions.count(memory) > recorder.writes[key]:
                 recorder.give_up("a view of memory from outside is given another shape in place")
-
-    def is_written_past(self):
-        """True if other memory than that of traced arrays was written to since the trace began."""
-        traced = {id(x) for x in self.recorder.owners.values()}
-        shared = {id(graph.versions[x]) for x in traced if x in graph.versions}
-        return any(v.time > self.time and x not in traced and id(v) not in shared
-                   for x, v in graph.versions.items())
 
     def start(self, tensors, held=()):
         """Put the tracer in the place of the backend; those in `held` get back the arrays they
@@ -358,10 +351,9 @@ class Tracing(NodeHook):
         for x in living:
             kind = type(x)
             if issubclass(kind, Node):
-                backend = getattr(x, "backend", None)
-                wide = backend.__class__ is Float32Compute and backend.backend is self.tracer
-                if wide or backend is self.tracer:
-                    x.backend = self.base.fp32 if wide else self.base
+                found = getattr(x, "backend", None)
+                if getattr(found, "backend", None) is self.tracer:
+                    x.backend = self.base if found is self.tracer else self.base.fp32
                     if isinstance(x.saved, tuple):
                         x.saved = bare(x.saved)
             elif kind is Saved and x.backend is self.tracer:
@@ -370,16 +362,7 @@ class Tracing(NodeHook):
     def restore_versions(self):
         """Count what was written in the trace on the real arrays."""
         for traced in self.recorder.owners.values():
-            found = graph.versions.pop(id(traced), None)
-            if found is None:
-                continue
-            known = graph.versions.get(id(traced.array))
-            if known is None:
-                entry(traced.array, found)
-            elif known is not found:
-                known.count += found.count
-                if found.time > known.time:
-                    known.time, known.writer, known.line = found.time, found.writer, found.line
+            versions.move(traced, traced.array)
 
     # -- what node hooks and observers of steps are told -------------------------------------------
     def run(self, node, pull):
@@ -426,7 +409,7 @@ class Tracing(NodeHook):
             return self.recorder.effect("step", run, (x, grads))
         finally:
             self.start(tensors_of(self.base), held)
-            self.time = graph.version_counter
+            self.time = versions.now()
             for i, t in enumerate(self.tensors):           # a step may move parameters in memory
                 if t.array.array is not arrays[i]:
                     self.before[i] = as_it_is(t)
@@ -447,10 +430,3 @@ def has_hooks(x):
     """True if something is to be called when a gradient arrives at a node or leaf."""
     hooks = x.hooks
     return hooks is not None and bool(hooks.pre or hooks.post or hooks.accumulated or hooks.retain)
-
-
-def entry(memory, found):
-    """Enter a version for memory that had none."""
-    key = id(memory)
-    graph.versions[key] = found
-    found.ref = weakref.ref(memory, lambda _, key=key: graph.versions.pop(key, None))

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..autograd.aside import laid_aside
-from ..core import graph
-from ..extend import OPS, Backend, counted, owner, pointer
+from ..extend import OPS, Backend, counted, owner, pointer, versions, wrap
 from ..utils._pytree import tree_leaves, tree_map
 
 __all__ = ["Traced", "TracedScalar", "Tracer", "arrays_in", "bare", "is_named_tuple"]
@@ -38,13 +36,6 @@ def is_named_tuple(x):
     return isinstance(x, tuple) and hasattr(x, "_fields")
 
 
-def share_version(array, traced):
-    """Let an array in a trace have the version of the real one."""
-    found = graph.versions.get(id(array))
-    if found is not None:
-        graph.versions[id(traced)] = found
-
-
 class Behind(NamedTuple):
     """Stands between the array of ``x.data`` and the memory `obj`, as a memoryview does outside of
     traces."""
@@ -63,8 +54,8 @@ class Traced(NDArrayOperatorsMixin):
     def __init__(self, array, recorder, tensor=None):
         self.array, self.recorder, self.tensor, self.value = array, recorder, tensor, None
         if counted(array) is array and recorder.owners.setdefault(id(array), self) is self:
-            recorder.writes[id(array)] = graph.version(array)
-            share_version(array, self)
+            recorder.writes[id(array)] = versions.count(array)
+            versions.share(array, self)
 
     # what is the same in every run with the same shapes
     shape = property(lambda self: self.array.shape)
@@ -90,7 +81,7 @@ class Traced(NDArrayOperatorsMixin):
         """The array of ``x.data``: a view whose writes are not counted."""
         if self.array.__class__ is not np.ndarray and not hasattr(self.array, "laid_aside"):
             return self
-        function = lambda array, _: laid_aside(array)
+        function = lambda array, _: wrap(array, self.recorder.base).data.array
         return self.recorder.call("index", "getitem", function, (self, ...), {})
 
     @property

@@ -90,12 +90,24 @@ class Backend:
     def look_up(self, name):
         """Find an op with the layers around it, and keep it."""
         stack = layers.stack
-        found = layers.around(name, self.find(name), self)
+        found = self.layered(name, self.find(name))
         setattr(self, name, found)
         self.ops.add(name)
         if layers.stack is not stack:     # changed by another thread, which may have missed this op
             self.forget()
         return found
+
+    def layered(self, name, function):
+        """A function, an op or what is to be seen as one, with the layers around it that are on the
+        stack now."""
+        for layer in layers.stack:
+            function = layer.wrap(name, function, self)
+        return function
+
+    def element_by_element(self, function, arrays):
+        """The results, a sequence of arrays, of a function that knows nothing of batches: one of
+        each element's arrays where arrays have a batch around them."""
+        return function(arrays)
 
     def find(self, name, kernels=None):
         """The function of an op without layers; ``full_x`` is op `x` with what it keeps for the

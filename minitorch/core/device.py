@@ -11,7 +11,7 @@ from typing import Any
 
 from .registry import Hook, find, late
 
-__all__ = ["device", "get", "host", "made", "register"]
+__all__ = ["device", "get", "host", "made", "register", "stand_in"]
 
 # `register` adds to them
 TYPES = ["cpu", "cuda", "sim", "meta", "xpu", "mps", "hpu", "mtia", "xla"]
@@ -111,6 +111,14 @@ def get(where=None):
     if key not in MADE:
         MADE[key] = named(maker)(key[1])
     return MADE[key]
+
+
+def stand_in(backend, other):
+    """Let `other` stand where `backend` does: for its devices, and as the default of this
+    thread."""
+    MADE.update({key: other for key, found in MADE.items() if found is backend})
+    if default.get() is backend:
+        default.set(other)
 
 
 def host():

@@ -16,7 +16,6 @@ from .arrays import counted
 from .registry import Hook, late
 
 version_counter = 0                  # the number of writes in place so far, anywhere
-versions: dict = {}    # id of an array that owns memory -> Version, for arrays that were written to
 # id of an array that owns memory -> weak reference, for arrays made in inference mode
 inference: dict = {}
 # the `NodeHook`s of `core/hooks.py`, notified of all nodes; None: none
@@ -64,6 +63,14 @@ class Node:
         """The saved arrays, or `values` in their place, as tensors, each standing where it stood in
         the graph."""
         return self.op.recorded.placed_values(self, self.saved if values is None else values)
+
+    def checked_values(self):
+        """The saved values; RuntimeError if they have been freed, or written to since."""
+        if self.saved is None:
+            late.raise_freed(self)
+        if self.time != version_counter:
+            self.check_unwritten()
+        return self.saved
 
     def check_unwritten(self):
         for value in self.saved:
@@ -166,29 +173,79 @@ class Version:
     __slots__ = ("count", "time", "writer", "line", "ref")
 
 
+class Versions(dict):
+    """The table of all writes in place: id of an array that owns memory (`counted`) -> its
+    `Version`.
+
+    Memory that nobody has written to is not in it, and what is goes with the memory.
+    """
+
+    def count(self, array):
+        """How often the memory of `array` was written to."""
+        return getattr(self.get(id(counted(array))), "count", 0)
+
+    def now(self):
+        """The time: the number of writes so far, anywhere."""
+        return version_counter
+
+    def written_since(self, time, but=()):
+        """True if memory was written to after `time`, other than that of the arrays `but`."""
+        known = {id(self.get(id(memory))) for memory in but}
+        return any(v.time > time and id(v) not in known for v in self.values())
+
+    def bump(self, memories, writer, line=None):
+        """Count a write to each of these arrays, which own their memory; `line`: whose it is."""
+        global version_counter
+        version_counter += 1
+        line = line or calling_line()
+        for memory in memories:
+            found = self.get(id(memory))
+            if found is None:
+                found = Version()
+                found.count = 0
+                self.enter(memory, found)
+            found.count += 1
+            found.time, found.writer, found.line = version_counter, writer, line
+
+    def enter(self, memory, version):
+        """Let memory have a `Version` as long as it lives."""
+        key = id(memory)
+        self[key] = version
+        version.ref = weakref.ref(memory, lambda _: self.pop(key, None))
+
+    def share(self, memory, twin):
+        """Let `twin`, an array that stands for another, have the count that the other has."""
+        found = self.get(id(memory))
+        if found is not None:
+            self[id(twin)] = found
+
+    def move(self, twin, memory):
+        """Count the writes to `twin` on the array that it stood for, and forget the twin."""
+        found, known = self.pop(id(twin), None), self.get(id(memory))
+        if found is None or known is found:
+            return
+        if known is None:
+            self.enter(memory, found)
+            return
+        known.count += found.count
+        if found.time > known.time:
+            known.time, known.writer, known.line = found.time, found.writer, found.line
+
+    def forget(self, memory):
+        """Count from the beginning, as for new memory; False if that is not allowed, as the memory
+        was made in inference mode."""
+        if id(memory) in inference:
+            return False
+        self.pop(id(memory), None)
+        return True
+
+
+versions = Versions()
+
+
 def bump_version(tensor, writer, line=None):
     """Count a write in place to `tensor`: graphs that saved the old values will refuse to run."""
-    bump_versions([counted(tensor.array)], writer, line or calling_line())
-
-
-def bump_versions(memories, writer, line):
-    """Count a write in place to each of the arrays `memories`, which own their memory."""
-    global version_counter
-    version_counter += 1
-    for memory in memories:
-        key = id(memory)
-        found = versions.get(key)
-        if found is None:
-            found = versions[key] = Version()
-            found.count = 0
-            found.ref = weakref.ref(memory, lambda _, key=key: versions.pop(key, None))
-        found.count += 1
-        found.time, found.writer, found.line = version_counter, writer, line
-
-
-def version(array):
-    """How often the memory of `array` was written to in place."""
-    return getattr(versions.get(id(counted(array))), "count", 0)
+    versions.bump([counted(tensor.array)], writer, line or calling_line())
 
 
 def calling_line():

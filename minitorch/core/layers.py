@@ -53,13 +53,6 @@ def change(layers):
         backend.forget()
 
 
-def around(name, function, backend):
-    """`function`, an op or what is to be seen as one, with all layers around it."""
-    for layer in stack:
-        function = layer.wrap(name, function, backend)
-    return function
-
-
 class observed(pushed):
     """A layer that tells of calls: ``begin(name, arrays, attrs, backend)`` is called before each op
     on raw arrays, ``end(token, result)`` after it, where `token` is what `begin` returned and

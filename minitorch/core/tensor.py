@@ -176,7 +176,7 @@ class Tensor(Kept):
         """How often its memory was written to in place."""
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
-        return graph.version(self.array)
+        return graph.versions.count(self.array)
 
     # -- the graph --------------------------------------------------------------------------------
     @property

@@ -19,9 +19,12 @@ Hooks = OrderedDict[int, Callable]
 changes = 0                # how often an attribute of some module was set or deleted: compiled programs ask
 
 
-def counts():
-    """Numbers that change whenever an attribute or a hook of some module does."""
-    return changes, RemovableHandle.next_id, RemovableHandle.removed
+def module_changes():
+    """(ids of the hooks that apply to every call of a module, how often attributes were set or
+    deleted and hooks registered and removed): equal to an earlier answer if no module, and no hook
+    of one, has changed since."""
+    return (tuple(global_call_hooks),
+            (changes, RemovableHandle.next_id, RemovableHandle.removed))
 
 
 def note_change():

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core.device import host
-from ..core.graph import bump_versions, calling_line
+from ..core.graph import calling_line, versions
 from ..core.tensor import Tensor, wrap
 from ..ops.layouts import shaped_like
 from .chunks import Plan, Workspace, is_small
@@ -134,7 +134,7 @@ class Elementwise(Optimizer):
             else:
                 numbers = self._coefficients(group, params[bucket.members[0]] in fresh, counters)
                 self._apply(group, bucket, grads, *numbers)
-        bump_versions(plan.memories, f"{type(self).__name__}.step", calling_line())
+        versions.bump(plan.memories, f"{type(self).__name__}.step", calling_line())
         if plan.repeated:                                  # parameters that the group lists twice move twice
             self._update((key, "repeated"), group, plan.repeated)
 

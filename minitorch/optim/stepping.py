@@ -5,28 +5,20 @@ While it runs there is no observer: steps within a step are part of it. It is on
 """
 
 import functools
-import weakref
 
-__all__ = ["Stepping", "observe", "seen", "tell", "living"]
+__all__ = ["Stepping", "seen", "tell"]
 
-living: weakref.WeakSet = weakref.WeakSet()                # all optimisers and schedules
 observer = None
-
-
-def observe(function):
-    """Make a function the observer, None for none; returns the one before."""
-    global observer
-    before, observer = observer, function
-    return before
 
 
 def tell(stepper, step, args, kwargs):
     """``step(stepper, *args, **kwargs)`` by way of the observer."""
-    before = observe(None)
+    before = Stepping.observe(None)
     try:
-        return before(stepper, functools.partial(step, stepper, *args, **kwargs), bool(args or kwargs))
+        run = functools.partial(step, stepper, *args, **kwargs)
+        return before(stepper, run, bool(args or kwargs))
     finally:
-        observe(before)
+        Stepping.observe(before)
 
 
 def seen(step):
@@ -40,9 +32,11 @@ def seen(step):
 
 
 class Stepping:
-    """Base class of optimisers and schedules: however one is made, it is in `living`."""
+    """Base class of optimisers and schedules."""
 
-    def __new__(cls, *args, **kwargs):
-        self = super().__new__(cls)
-        living.add(self)
-        return self
+    @staticmethod
+    def observe(function):
+        """Make a function the observer of all steps, None for none; returns the one before."""
+        global observer
+        before, observer = observer, function
+        return before

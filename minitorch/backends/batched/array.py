@@ -131,7 +131,7 @@ def hold(target, others=(), arrays=()):
     if not getattr(memory.flags, "writeable", True):
         raise worded(RuntimeError(READ_ONLY))
     if not isinstance(memory, np.ndarray):                 # which `owner` does not find behind a batched array
-        graph.bump_versions([owner(memory)], "a write within vmap", graph.calling_line())
+        graph.versions.bump([owner(memory)], "a write within vmap", graph.calling_line())
     if target.value.shape[0] != F.size and (
             any([not is_shared(x) and x.backend is F for x in others])
             or any([x.shape[0] != 1 for x in arrays])):

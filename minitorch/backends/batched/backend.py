@@ -70,6 +70,8 @@ class BatchedBackend(Backend):
         every = wrap(x.backend.xp.ones((), bool), x.backend)
         return OPS["where"].call(every, x, x)
 
+    element_by_element = loop.element_by_element
+
     # -- memory ----------------------------------------------------------------------------------------------
     def asarray(self, x, dtype=None):
         return self.xp.asarray(x, dtype)

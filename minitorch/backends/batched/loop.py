@@ -52,11 +52,9 @@ def run(F, op, full, arrays, attrs, error):
 
 
 def element_by_element(F, function, arrays):
-    """The results, a sequence of arrays, of a function that knows nothing of batches: of each element of all of them.
-    """
-    if not F.depth:
-        return function(arrays)
-    found = [element_by_element(F.inner, function, [element(F, x, i) for x in arrays]) for i in range(F.size)]
+    """`Backend.element_by_element` where there is a batch: the results of each element, stacked."""
+    found = [F.inner.element_by_element(function, [element(F, x, i) for x in arrays])
+             for i in range(F.size)]
     return [stacked(F, rows, None) for rows in zip(*found)]
 
 

@@ -8,7 +8,7 @@ from minitorch.ops.optim import total_norm
 
 from ...autograd.grad_mode import no_grad
 from ...core.arrays import counted
-from ...core.graph import bump_versions, calling_line
+from ...core.graph import calling_line, versions
 from ...core.tensor import Tensor
 from ...explain.callers import warn
 from ...ops.creation.create import tensor
@@ -54,7 +54,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     grads = [g._values() if g.is_sparse else g for g in _grads(parameters)]
     here = grads and scale.backend is grads[0].backend
     if here and scale.backend.scale_all([g.array for g in grads], scale.array):
-        bump_versions([counted(g.array) for g in grads], "clip_grads_with_norm_", calling_line())
+        versions.bump([counted(g.array) for g in grads], "clip_grads_with_norm_", calling_line())
         return
     for grad in grads:
         grad.mul_(scale.to(grad.device))

@@ -6,7 +6,7 @@ instance_norm each channel of each sample. See `standardize` for the mathematics
 
 from ...core.arrays import counted, is_half
 from ...core.dtypes import float32, promote_types
-from ...core.graph import bump_version, bump_versions, calling_line
+from ...core.graph import bump_version, calling_line, versions
 from ...core.op import Other
 from ...core.promotion import MixedPrecision
 from ...core.tensor import wrap
@@ -224,7 +224,7 @@ def update_running(running_mean, running_var, mean, var, n, momentum, name):
                 running.array *= 1 - momentum
                 running.array += (momentum * (value * factor)).astype(running.array.dtype, copy=False)
     if given:
-        bump_versions([counted(x.array) for x in given], name, calling_line())
+        versions.bump([counted(x.array) for x in given], name, calling_line())
 
 
 def count_batch(counter):
