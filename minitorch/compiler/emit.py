@@ -63,12 +63,13 @@ class Source:
     def imports(self, body):
         text = "\n".join(body)
         lines = ["import numpy as np"] if self.on_cpu else [
-            "from minitorch.core.device import get", "", f"F = get({str(self.backend.device)!r})",
+            "from minitorch.extend import get_backend", "",
+            f"F = get_backend({str(self.backend.device)!r})",
             "np = F.xp    # NumPy's names, for the arrays of this device"]
         if "set_gradients(" in text:
             lines += ["", "from minitorch.compiler.emit import set_gradients"]
         if "F." in text and self.on_cpu:
-            backend = "from minitorch.core.device import host; F = host()"
+            backend = "from minitorch.extend import get_backend; F = get_backend('cpu')"
             if self.program.in_c:
                 backend = "from minitorch.backends.native import called; F = called()"
             lines += ["", f"{backend}   # ops that are more than a NumPy call"]
