@@ -101,7 +101,6 @@ _guests.places.update(
     nested_of_elements="minitorch.nested._internal.strided:of_elements",
     NestedTensor="minitorch.nested._internal.nested_tensor:NestedTensor",
     op_namespace="minitorch.library.namespaces:namespace",
-    Replay="minitorch.viz.replays:Replay",
     resize_as_sparse_="minitorch.sparse.pointwise:resize_as_sparse_",
     share_memory="minitorch.multiprocessing.sharing:share_memory",
     sparse_by_values="minitorch.sparse.gradcheck:by_values",

@@ -205,12 +205,23 @@ another layout is entered with `enter_layout` and asked below all overrides; its
 in place have a tensor `take_over` what was computed. `WrappingTensor` is the
 base of tensors around another one, which `inner_of` returns; `NoArray` is raised where somebody
 wants an array that is not there. `attributes_of` reads and writes all attributes of a tensor, those
-of the library too, as `object.__dict__` does for other objects.
+of the library too, as `object.__dict__` does for other objects. Classes not derived from Tensor are
+asked about calls after `activate_overrides`; a function of yours asks modes and its own arguments
+with `ask_overrides`.
 
 >>> class Tagged(torch.Tensor):
 ...     __torch_function__ = extend.disabled_torch_function
 >>> type(torch.ones(1).as_subclass(Tagged).exp())
 <class 'minitorch.Tensor'>
+>>> class Sevens:                                          # not a Tensor, and it answers all calls
+...     @classmethod
+...     def __torch_function__(cls, function, types, args, kwargs):
+...         return 7
+>>> extend.activate_overrides()
+>>> torch.exp(Sevens()), extend.ask_overrides(print, [Sevens()], (), {})
+(7, 7)
+>>> extend.ask_overrides(print, [torch.ones(1)], (), {})
+NotImplemented
 >>> from minitorch.masked import masked_tensor
 >>> m = masked_tensor(torch.ones(2), torch.tensor([True, False]))
 >>> isinstance(m, extend.WrappingTensor), extend.inner_of(m)
@@ -290,7 +301,13 @@ True
 
 from typing import TYPE_CHECKING
 
-from .autograd.dispatch import disabled_torch_function, enter_layout, take_over
+from .autograd.dispatch import activate as activate_overrides
+from .autograd.dispatch import (
+    ask_overrides,
+    disabled_torch_function,
+    enter_layout,
+    take_over,
+)
 from .autograd.eagerly import must_run_eagerly
 from .autograd.function import FunctionNode, Saved
 from .autograd.saved import pack_saved
@@ -336,11 +353,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTIONS", "OPS", "Backend", "Elementwise", "FunctionNode", "Kernels", "Memory",
            "MultiOutputNode", "NoArray", "Node", "NodeHook", "Number", "Op", "Other", "OutputNode",
-           "Saved", "Stepping", "WrappingTensor", "add_node_hook", "as_np", "attributes_of",
-           "bump_version", "calling_line", "checked_dim", "composite", "counted",
-           "disabled_torch_function", "enter_layout", "fills", "from_np", "get_backend",
-           "grad_mode", "inner_of", "is_along", "is_elementwise", "is_floating", "is_half",
-           "is_inexact", "layer", "make_node", "module_changes", "must_run_eagerly",
+           "Saved", "Stepping", "WrappingTensor", "activate_overrides", "add_node_hook", "as_np",
+           "ask_overrides", "attributes_of", "bump_version", "calling_line", "checked_dim",
+           "composite", "counted", "disabled_torch_function", "enter_layout", "fills", "from_np",
+           "get_backend", "grad_mode", "inner_of", "is_along", "is_elementwise", "is_floating",
+           "is_half", "is_inexact", "layer", "make_node", "module_changes", "must_run_eagerly",
            "note_inference", "observed", "op", "owner", "pack_saved", "physical", "pointer",
            "recording", "register_backend", "remove_node_hook", "run_backward", "stand_in",
            "take_over", "tangent_kind", "terms", "versions", "warn", "worded", "wrap"]

@@ -14,7 +14,7 @@ from .core.op import Op
 from .core.registry import OPS
 from .core.template import write_call
 
-__all__ = ["formula", "source", "rule_text", "rules_of", "explain"]
+__all__ = ["explain", "formula", "helper_lines", "rule_text", "rules_of", "source"]
 
 
 def formula(call):

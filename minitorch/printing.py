@@ -34,6 +34,7 @@ __all__ = [
     "get_printoptions",
     "printoptions",
     "set_printoptions",
+    "shows_html",
     "suffixes_of",
     "tensor_html",
     "tensor_repr",
@@ -140,6 +141,11 @@ def get_printoptions() -> dict[str, Any]:
     options = asdict(_options)
     del options["html"]
     return options
+
+
+def shows_html() -> bool:
+    """True unless ``set_printoptions(html=False)`` has switched HTML off."""
+    return _options.html
 
 
 @contextlib.contextmanager

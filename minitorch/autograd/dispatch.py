@@ -19,8 +19,9 @@ from ..ops import operators
 from ..ops.guarded import is_pending, with_free_variables
 from . import api
 
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "activate", "asked", "dispatch",
-           "disabled_torch_function", "is_overloaded", "layouts", "overloaded", "state"]
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "activate",
+           "ask_overrides", "asked", "disabled_torch_function", "dispatch", "is_overloaded",
+           "layouts", "overloaded", "state"]
 
 
 class State(threading.local):
@@ -117,8 +118,17 @@ def enter(found, arg):
 
 
 def would_ask(tensors):
-    """Whether a mode, or the class of one of the tensors, would be asked about calls on them."""
-    return active and (bool(state.modes) or any([is_overloaded(type(t)) or type(t) in layouts for t in tensors]))
+    """True if a mode, or the class of one of the tensors, would be asked about calls on them."""
+    return active and (bool(state.modes) or any([is_overloaded(type(t)) or type(t) in layouts
+                                                 for t in tensors]))
+
+
+def ask_overrides(func, tensors, args, kwargs):
+    """The answer of a mode, or of the class of one of `tensors`, to ``func(*args, **kwargs)``;
+    NotImplemented if there is none."""
+    if not would_ask(tensors):
+        return NotImplemented
+    return ask(func, overloaded(tensors) if state.subclasses else [], args, kwargs)
 
 
 def dispatch(func, inner, args, kwargs, classes=True):

@@ -16,7 +16,7 @@ import time
 import warnings
 from pathlib import Path
 
-__all__ = ["cache_folder", "is_kept", "keep", "scratch_folder"]
+__all__ = ["cache_folder", "checksum_of", "is_kept", "keep", "scratch_folder"]
 
 LEFT_OVER = 3600.0                                         # seconds after which nobody works on an unfinished entry
 
@@ -111,6 +111,7 @@ def keep(path, content):
 
 
 def checksum_of(path):
+    """The file that holds the checksum of the entry `path`."""
     return path.with_name(path.name + ".sha256")
 
 

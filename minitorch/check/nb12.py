@@ -28,9 +28,9 @@ def missing():
     try:
         from cupy.cuda import nvrtc
 
-        from ..backends.sim.build import compiler
+        from ..backends import sim
         nvrtc.getVersion()
-        compiler()
+        sim.compiler()
         empty(1, device="sim")
     except Exception as error:              # no module, no library, no compiler, no Linux
         return ("the simulator: pip install cupy-cuda13x nvidia-cuda-nvrtc nvidia-cuda-runtime; and g++ "
@@ -42,12 +42,10 @@ def lend_simulator(home):
     """Copy the simulator's compiled runtime, which takes g++ 6 s, to the caches under `home`."""
     if missing():
         return
-    from ..backends.cache import checksum_of
-    from ..backends.sim.build import runtime_library
-    library = runtime_library()
+    from ..backends import sim
     folder = Path(home, ".cache", "minitorch", "sim")
     folder.mkdir(mode=0o700, parents=True)
-    for file in (library, checksum_of(library)):
+    for file in sim.runtime_files():
         shutil.copyfile(file, folder / file.name)
 
 

@@ -76,9 +76,14 @@ class Node:
         for value in self.saved:
             for x in value if isinstance(value, tuple) else (value,):
                 if isinstance(x, self.backend.ndarray):
-                    found = versions.get(id(counted(x)))
-                    if found is not None and found.time > self.time:
+                    found = self.written(x)
+                    if found is not None:
                         late.raise_written(self, x, found)
+
+    def written(self, array):
+        """The `Version` of the memory of `array` if it was written to since this call; else None."""
+        found = versions.get(id(counted(array)))
+        return found if found is not None and found.time > self.time else None
 
 
 def made_node(op, parents, saved, shape, backend, kind=Node):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..utils._bounds import most_of
+from ..utils.bounds import most_of
 
 _CHUNK = 1 << 20
 _XZ_MEMORY = 100 << 20  # what xz -9 needs; a header may ask for 4 GB

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import from_numpy
 from ..extend import warn
-from ..utils._bounds import exactly, most_of, numbers, size_of
+from ..utils.bounds import exactly, most_of, numbers, size_of
 from .utils import check_integrity, fetch
 from .vision import ImagesInMemory
 

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..serialization.names import encode
-from ..serialization.tensors import shown
-from ..serialization.unpickler import Unpickler
-from ..utils._bounds import size_of
+from ..serialization.unpickler import Unpickler, encode, shown
+from ..utils.bounds import size_of
 
 
 def load_plain_pickle(path: str | os.PathLike) -> Any:

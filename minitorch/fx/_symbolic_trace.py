@@ -9,7 +9,7 @@ import types
 import warnings
 
 from .. import Tensor
-from ..autograd import dispatch
+from ..extend import activate_overrides
 from ..nn import Module, Parameter, Sequential
 from ..utils import _pytree
 from .codegen import PyTreeCodeGen
@@ -226,7 +226,7 @@ class Tracer(TracerBase):
         `concrete_args`: values of parameters, by name, that the program is traced for; in nested ones `PH` marks the
         leaves that stay open. TraceError where the program's way depends on values.
         """
-        dispatch.activate()
+        activate_overrides()
         if isinstance(root, Module):
             self.root, function = root, getattr(type(root), self.traced_func_name)
             self.submodule_paths = {m: name for name, m in root.named_modules()}

@@ -8,8 +8,7 @@ import traceback
 from dataclasses import fields, is_dataclass
 
 from .. import Tensor, device
-from ..autograd import dispatch
-from ..extend import FUNCTIONS
+from ..extend import FUNCTIONS, activate_overrides
 from .codegen import INFIX, PREFIX
 from .graph import Graph
 from .immutable_collections import immutable_dict
@@ -137,7 +136,7 @@ class Proxy:
     """
 
     def __init__(self, node, tracer=None):
-        dispatch.activate()
+        activate_overrides()
         self.node, self.tracer = node, tracer or GraphAppendingTracer(node.graph)
 
     def __repr__(self):

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 from .. import Tensor, no_grad, stack
 from ..amp import autocast_mode
-from ..autograd import Function, dispatch
-from ..extend import bump_version, grad_mode, owner
+from ..autograd import Function
+from ..extend import ask_overrides, bump_version, grad_mode, owner
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["CustomOpDef", "OPERATORS", "OpOverload", "operator"]
@@ -133,11 +133,9 @@ class CustomOpDef:
     def __call__(self, *args, **kwargs):
         values = self.schema.bind(self.qualname, args, kwargs)
         tensors = [x for x in tree_leaves(values) if isinstance(x, Tensor)]
-        if dispatch.would_ask(tensors):
-            found = dispatch.overloaded(tensors) if dispatch.state.subclasses else []
-            result = dispatch.ask(self.default, found, args, kwargs)
-            if result is not NotImplemented:
-                return result
+        result = ask_overrides(self.default, tensors, args, kwargs)
+        if result is not NotImplemented:
+            return result
         kind = tensors[0].device.type if tensors else None
         dtype = self.casts.get(kind)
         if dtype is not None and autocast_mode.is_autocast_enabled(kind):

@@ -11,7 +11,7 @@ import zlib
 import numpy as np
 
 from ..core import dtypes
-from ..utils._bounds import exactly, most_of, numbers, size_of
+from ..utils.bounds import exactly, most_of, numbers, size_of
 
 __all__ = ["DAMAGED", "npz", "safetensors"]
 

@@ -18,9 +18,10 @@ from pickle import UnpicklingError
 
 from . import names
 from .collisions import Table
+from .names import encode
 from .tensors import Ignored, shown
 
-__all__ = ["Unpickler"]
+__all__ = ["Unpickler", "encode", "shown"]
 
 MAX_KEY = 1000                                             # parts of a dictionary key that is a tuple
 MAX_SAME_HASH = 64                                         # keys of one dictionary with the same hash

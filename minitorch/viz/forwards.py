@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import Tensor, no_grad
-from ..extend import is_floating, observed
-from ..testing.runs.seen import host
+from ..extend import is_floating, is_half, observed
 from ..utils._pytree import tree_leaves
 from . import drawing
 from .drawing import FAINT, Picture, element, shape_text, text
@@ -109,7 +108,7 @@ class Forward(Picture):
         name, backend = token
         if name in ("softmax", "scaled_dot_product_attention_weights") and self.open and result is not None and (
                 result.ndim >= 3 and self.open[-1] is None):
-            whole = host(result, backend.backend)
+            whole = as_numpy(result, backend.backend)
             self.open[-1] = whole.reshape(-1, *whole.shape[-2:])[0]
 
     # -- words -------------------------------------------------------------------------------------------------
@@ -149,6 +148,12 @@ def of_first(out):
         x = x[0]
     x = x[0] if x.ndim == 3 else x
     return np.atleast_2d(x)
+
+
+def as_numpy(array, backend):
+    """A raw array on the host, in a type that NumPy computes with."""
+    found = np.asarray(backend.to_host(array))
+    return found.astype(np.float32) if is_half(found.dtype) else found
 
 
 def label(stage):

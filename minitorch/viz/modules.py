@@ -2,8 +2,8 @@
 
 from html import escape
 
-from .. import printing
 from ..nn.parameter import is_lazy
+from ..printing import shows_html
 from . import drawing
 
 __all__ = ["module_html", "summary_html"]
@@ -13,7 +13,7 @@ MOST = 400                                                 # modules in one tree
 
 def module_html(module):
     """The tree of `module`, branches folded below the second level; None after ``set_printoptions(html=False)``."""
-    if not printing._options.html:
+    if not shows_html():
         return None
     left = [MOST]
     body = branch(module, "", 0, left)

@@ -13,8 +13,8 @@ from ..extend import Op, OutputNode
 from ..formula import helper_lines, rule_text
 from . import drawing, tape
 from .drawing import Picture, brief, clipped, element
-from .graphs import LIMIT, LONG, draw_vertices, lines_of
 from .stepper import script_for, style_for
+from .vertices import LIMIT, LONG, draw_vertices, lines_of
 
 __all__ = ["Replay", "replay", "Step", "Arrival"]
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import Tensor
-from ..core import graph as autograd_graph
-from ..extend import Op, OutputNode, counted
+from ..extend import Op, OutputNode
 from ..nn import Module
 from ..nn.parameter import is_lazy
 from .inner import gradients_again, remember
@@ -293,11 +292,5 @@ def compute_again(order, values, most=FEW):
         kept = dict(zip(op.saved_fields, place.saved or ()))
         attrs = {name: kept.get(name, default) for name, default in op.attrs}
         known = len(inputs) == len(op.inputs) and all(x is not None and x.size <= most for x in inputs)
-        if known and all(name in kept for name in attrs) and not any(changed(x, place) for x in inputs):
+        if known and all(name in kept for name in attrs) and not any(map(place.written, inputs)):
             values[place] = getattr(place.backend, op.name)(*inputs, **attrs)
-
-
-def changed(array, place):
-    """True if the memory of `array` was written to since `place` was recorded."""
-    found = autograd_graph.versions.get(id(counted(array)))
-    return found is not None and found.time > place.time

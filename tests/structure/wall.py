@@ -77,10 +77,23 @@ def friends(guest):
 
 # Public namespaces of our own, beside those that PyTorch has: all that stands in their `__all__`.
 PUBLIC = {
+    "minitorch.backends.sim": "the simulator's programs of its own: settings, reports, its errors",
     "minitorch.extend": "the door",
     "minitorch.backends.cuda": "CUDA C++ of one's own: texts, types, launches",
     "minitorch.backends.native": "C of one's own: build a text, call it",
-    "minitorch.utils._pytree": "PyTorch's, under a name that many programs import",
+    "minitorch.formula": "the formulas of ops as text",
+    "minitorch.printing": "what `repr` prints, and whether notebooks show HTML",
+    "minitorch.serialization.unpickler": "a reader of pickles that runs no code, to derive from",
+    "minitorch.testing": "PyTorch has it, with fewer names: `check` and `doctor` are our own",
+    "minitorch.testing.strategies": "inputs for tests, with Hypothesis or without",
     "minitorch.theme": "colours of pictures, for pages that are light or dark",
+    "minitorch.utils._pytree": "PyTorch's, under a name that many programs import",
+    "minitorch.utils.bounds": "how much a file that may be forged may ask for, for readers of files",
     "minitorch.utils.png": "PNG files without another library",
+}
+# PyTorch's names with an underscore that its own libraries import too: (namespace, name) -> who.
+UNDERSCORED = {
+    ("minitorch", "_sample_dirichlet"): "torch.distributions, and torchvision's transforms",
+    ("minitorch", "_standard_gamma"): "torch.distributions",
+    ("minitorch.nn.modules.utils", "_pair"): "torchvision.ops",
 }

@@ -15,6 +15,7 @@ step of every thread. `pinned`, `copy_in`, `copy_out`, `record` and `wait` model
 beside the host. What is not modelled: timing, caches, weak memory order.
 """
 
+from .build import compiler, runtime_files
 from .copies import copy_in, copy_out, is_over, is_pinned, pinned, reach, record, wait
 from .device import POISON, Memory, Settings, allocate, locate, register, settings, tensor_map, unregister
 from .errors import (
@@ -35,6 +36,7 @@ from .report import SOURCES
 
 __all__ = [
     "POISON", "SOURCES", "BadLaunch", "Deadlock", "DivergentBarrier", "Memory", "Misaligned", "Missing", "Module",
-    "OutOfBounds", "Race", "Settings", "SimulatorError", "Trap", "Uninitialised", "Unsupported", "allocate", "copy_in",
-    "copy_out", "is_over", "is_pinned", "load", "locate", "pinned", "reach", "record", "register", "report", "settings",
-    "tensor_map", "trace", "unregister", "wait"]
+    "OutOfBounds", "Race", "Settings", "SimulatorError", "Trap", "Uninitialised", "Unsupported",
+    "allocate", "compiler", "copy_in", "copy_out", "is_over", "is_pinned", "load", "locate",
+    "pinned", "reach", "record", "register", "report", "runtime_files", "settings", "tensor_map",
+    "trace", "unregister", "wait"]

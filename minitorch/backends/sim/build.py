@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ..cache import cache_folder, is_kept, keep, scratch_folder
+from ..cache import cache_folder, checksum_of, is_kept, keep, scratch_folder
 from .errors import Missing, SimulatorError
 from .translate import Program, translate
 
@@ -87,6 +87,13 @@ def runtime_library():
     sources = sorted(RUNTIME.glob("*.cpp"))
     key = digest(*sources, *sorted(RUNTIME.glob("*.h")))
     return compile_library(key, ("-O2", "-ffp-contract=off", "-fno-strict-aliasing"), sources)
+
+
+def runtime_files():
+    """The runtime and its checksum as they lie in the cache: files that may be copied to another
+    cache on the same machine, where g++ then need not build them."""
+    library = runtime_library()
+    return library, checksum_of(library)
 
 
 # Most of the time of tests of kernels is g++'s, little is spent in what it makes: so -Og.
