@@ -206,7 +206,7 @@ in place have a tensor `take_over` what was computed. `WrappingTensor` is the
 base of tensors around another one, which `inner_of` returns; `NoArray` is raised where somebody
 wants an array that is not there. `attributes_of` reads and writes all attributes of a tensor, those
 of the library too, as `object.__dict__` does for other objects. Classes not derived from Tensor are
-asked about calls after `activate_overrides`; a function of yours asks modes and its own arguments
+asked about calls after `activate_overrides`; your own function asks modes and its arguments
 with `ask_overrides`.
 
 >>> class Tagged(torch.Tensor):

@@ -74,13 +74,6 @@ def retain_grad(self):
         hooks_of(self.node).retain.append(weakref.ref(self))
 
 
-@extends(Tensor, kind=property)
-def retains_grad(self):
-    """Whether `retain_grad` was called on this computed tensor."""
-    hooks = self.node.hooks if self.node is not None else None
-    return hooks is not None and any([ref() is self for ref in hooks.retain])
-
-
 @extends(Tensor)
 def register_hook(self, hook):
     """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the

@@ -1,9 +1,10 @@
 """Forward derivatives of calls, derived from the definitions: how `forward_ad` and `func.jvp` compute.
 
 A tensor's `tangents` are those of the levels of forward mode that it takes part in: a dict from `Level` to tensor,
-which is replaced, never written to. Calls look for them from the moment the first level is entered (`activate`); then a
-call with tangents is one at the innermost of its levels: the value and the tangent are computed outside of that level,
-by calls that may be calls of further levels, or be recorded. So levels nest, and products have gradients.
+which is replaced, never written to. Calls look for them from the moment the first level is entered
+(`look_for_tangents`); then a call with tangents is one at the innermost of its levels: the value and the tangent are
+computed outside of that level, by calls that may be calls of further levels, or be recorded. So levels nest, and
+products have gradients.
 
 No definition has a forward rule. The values that its formulas (VJPs) read tell how the op depends on its inputs:
 
@@ -20,22 +21,18 @@ The last holds for any op; the column `tangent` is for those that would be taken
 all of them with double backward.
 """
 
-import threading
-from types import FunctionType
 
 from ..core import generate, graph, inplace
 from ..core.arrays import is_inexact
 from ..core.complex import conjugate
 from ..core.grad_mode import grad_mode, open_levels, recording
 from ..core.recording import placed, recorded, rewrap
-from ..core.registry import OPS
-from ..core.template import watched
 from ..core.tensor import Tensor, wrap
 from ..core.views import in_parts
 from . import api, dispatch, function, saved
 from .noted import Noted, node_of, note, outputs_of
 
-__all__ = ["Level", "activate", "detached", "dual", "innermost", "kind_of", "opened", "tangent_of", "with_tangents",
+__all__ = ["Level", "detached", "dual", "innermost", "kind_of", "opened", "tangent_of", "with_tangents",
            "within", "without_level", "write_tangents", "zeros_like"]
 
 
@@ -67,7 +64,7 @@ class opened:
         self.level = Level(name)
 
     def __enter__(self):
-        activate()
+        generate.look_for_tangents()
         self.outer = grad_mode.levels
         grad_mode.levels = (*self.outer, self.level)
         open_levels.append(self.level)
@@ -76,22 +73,6 @@ class opened:
     def __exit__(self, *exc):
         grad_mode.levels = self.outer
         open_levels.remove(self.level)
-
-
-_changing = threading.Lock()
-
-
-def activate():
-    """Have all calls look for tangents from now on: the generated ones are written again, once."""
-    with _changing:
-        if watched:
-            return
-        watched.append("open_levels and grad_mode.levels")
-        functions = [f for op in OPS.values() for f in (op.call, op.bare)] + list(vars(Tensor).values())
-        for function in functions:
-            namespace = function.__globals__ if isinstance(function, FunctionType) else {}
-            if namespace.get("__name__") == "minitorch.generated" and "graph" in namespace:      # it was called before
-                namespace["load"]()
 
 
 # ---- tangents of tensors -----------------------------------------------------------------------------------

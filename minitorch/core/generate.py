@@ -3,6 +3,7 @@ called."""
 
 import inspect
 import linecache
+import threading
 from types import FunctionType
 
 import numpy as np
@@ -14,18 +15,35 @@ from .graph import MultiOutputNode, Node, OutputNode
 from .layouts import LAID_OUT
 from .older import older
 from .recording import recorded, restored, tied
-from .registry import Hook
-from .template import takes_out, write_call, write_pull
+from .registry import OPS, Hook
+from .template import takes_out, watched, write_call, write_pull
 from .tensor import Tensor, mark_view
 from .typed import TypedMultiOutputNode, TypedNode
 
-__all__ = ["NUMBERS", "compile_call", "deferred"]
+__all__ = ["NUMBERS", "compile_call", "deferred", "look_for_tangents"]
 
 
 @Hook
 def with_tangents(op, inputs, attrs):
     """The result of a call with its tangents in forward mode; None: its inputs have none. Filled by
-    `autograd.tangents`, which has calls ask from the moment when the first level is entered."""
+    `autograd.tangents`, which calls `look_for_tangents` when the first level is entered."""
+
+
+_changing = threading.Lock()
+
+
+def look_for_tangents():
+    """Have all calls ask `with_tangents` from now on, while a level is open: those that have run
+    are written again, once."""
+    with _changing:
+        if watched:
+            return
+        watched.append("open_levels and grad_mode.levels")
+        calls = [f for op in OPS.values() for f in (op.call, op.bare)]
+        for function in [*calls, *vars(Tensor).values()]:
+            scope = function.__globals__ if isinstance(function, FunctionType) else {}
+            if scope.get("__name__") == "minitorch.generated" and "graph" in scope:   # it has run
+                scope["load"]()
 
 
 # The types of Python numbers that a `Number` input takes in the fast call.

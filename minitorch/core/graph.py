@@ -20,7 +20,13 @@ version_counter = 0                  # the number of writes in place so far, any
 inference: dict = {}
 # the `NodeHook`s of `core/hooks.py`, notified of all nodes; None: none
 node_hooks: tuple | None = None
-pull_of = None     # a function that gives a node's ``op.pull`` with plans; None: no device has them
+
+
+@Hook
+def pull_of(node):
+    """The function for ``op.pull`` of a node, with plans where its device has them. Filled by
+    `backends.cuda` with the first such device."""
+    return node.op.pull
 
 
 class Node:
@@ -51,7 +57,7 @@ class Node:
             self.check_unwritten()
         if create_graph:
             return self.op.pull(self.op.recorded, g, self.as_tensors(), self.parents)
-        pull = self.op.pull if pull_of is None else pull_of(self)
+        pull = pull_of.call(self) if pull_of.filled else self.op.pull
         return pull(self.backend, g, saved, self.parents)
 
     def release(self):

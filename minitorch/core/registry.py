@@ -92,13 +92,14 @@ class Hook:
         HOOKS[default.__name__] = self
         self.__name__, self.__doc__ = default.__name__, default.__doc__
         self.default = self.call = default
+        self.filled = False
 
     def __call__(self, *args, **kwargs):
         return self.call(*args, **kwargs)
 
     def fill(self, function):
         """Have `function` called from now on."""
-        self.call = function
+        self.call, self.filled = function, True
         return function
 
     def fill_from(self, place):

@@ -11,7 +11,7 @@ from inspect import Parameter
 WHOLE = ("common", "compared", "factor", "fitting")
 HALF = "d.itemsize == 2 and d.kind in 'fV'"                # a 16-bit float
 WIDEN = [f"if {HALF}:", "    F = F.fp32"]
-watched: list = []    # conditions under which any call is a general one: see `autograd/tangents.py`
+watched: list = []    # conditions under which any call is a general one: see `look_for_tangents`
 
 
 def fill(template, **slots):

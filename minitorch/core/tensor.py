@@ -209,6 +209,12 @@ class Tensor(Kept):
         return self
 
     @property
+    def retains_grad(self):
+        """True if `retain_grad` was called on this computed tensor."""
+        hooks = self.node.hooks if self.node is not None else None
+        return hooks is not None and any([ref() is self for ref in hooks.retain])
+
+    @property
     def grad(self):
         """What backward passes have added up for this leaf; None before the first."""
         if self._grad is None and self.node is not None and not self.retains_grad:

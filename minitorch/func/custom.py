@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from .. import Tensor
-from ..autograd import Function
+from ..autograd.function import Function
 from ..autograd.recording import behind
 from ..backends.batched.crossing import chain, hide, join, show
 from ..core.grad_mode import grad_mode

@@ -85,4 +85,4 @@ def pull_of(node):
 
 def install():
     """Have the nodes of all graphs ask for plans, once there is a device that has them."""
-    graph.pull_of = pull_of
+    graph.pull_of.fill(pull_of)
