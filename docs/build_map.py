@@ -3,8 +3,8 @@
     python docs/build_map.py            write them
     python docs/build_map.py --check    exit with 1 if they are not what would be written
 
-The map comes from the list of the wall (tests/structure/wall.py), the reading order from READING:
-line counts and what a file teaches, the first sentence of its docstring, from the source.
+The map comes from the list of the wall (tests/structure/wall.py), the reading order and what each
+file teaches from the docstring of `minitorch.core`, the line counts from the source.
 """
 
 import re
@@ -17,10 +17,8 @@ sys.path.insert(0, str(ROOT))
 
 from tests.structure import source, wall  # noqa: E402
 
-# The core, in an order in which every file rests on earlier ones.
-READING = ("registry", "arrays", "dtypes", "device", "errors", "storage", "grad_mode", "graph", "engine",
-           "tensor", "layers", "backend", "template", "op", "call", "inplace")
 COURSE = ("viz", "check", "cli")
+WIDTH = 100
 
 
 def lines_of(package):
@@ -31,54 +29,60 @@ def lines_of(package):
 
 def map_of_packages():
     """The map as lines of a code block."""
-    kernel = {name: about for name, about in wall.KERNEL.items() if about}
-    faces = [name for name, about in wall.KERNEL.items() if not about]
-    guests = {name: about for name, (_, about) in wall.GUESTS.items()}
-    total = {part: sum(map(lines_of, names)) for part, names in
-             (("kernel", wall.KERNEL), ("guests", guests))}
-    yield f"the kernel, {total['kernel']:,} lines"
-    for name, about in kernel.items():
-        yield entry(name, about)
-    yield entry(", ".join(faces), "PyTorch's namespaces over the above")
-    yield f"guests, {total['guests']:,} lines"
-    for name, about in guests.items():
-        if name not in COURSE:
-            yield entry(name, about)
+    total = {part: round(sum(map(lines_of, names)), -3) for part, names in
+             (("kernel", wall.KERNEL), ("guests", wall.GUESTS))}
+    guests = {name: row for name, row in wall.GUESTS.items() if name not in COURSE}
+    yield f"the kernel, about {total['kernel']:,} lines"
+    yield from entries(wall.KERNEL)
+    yield f"guests, about {total['guests']:,} lines"
+    yield from entries(guests)
     yield "the course, three of the guests"
-    for name in COURSE:
-        yield entry(name, guests[name])
+    yield from entries({name: wall.GUESTS[name] for name in COURSE})
+
+
+def entries(table):
+    """A line for each package, and then one for those that share their words."""
+    names = {}
+    for name, (_, about) in table.items():
+        names.setdefault(about, []).append(name)
+    for about, group in sorted(names.items(), key=lambda item: len(item[1]) > 1):
+        yield from entry(", ".join(group), about)
 
 
 def entry(name, about):
-    """One line of the map; a long name has a line of its own."""
+    """The line of a name, or its lines if they are too long for one."""
     if len(name) <= 15:
-        return f"  {name:<16}{about}"
-    return f"  {name}\n{' ' * 18}{about}"
+        yield f"  {name:<16}{about}"
+    elif len(name) + len(about) + 4 <= WIDTH:
+        yield f"  {name}: {about}"
+    else:
+        yield f"  {name}:"
+        yield f"{' ' * 18}{about}"
 
 
 def reading_order():
+    """[(names of files, what they teach)], from the docstring of the core."""
+    text = source.ast.get_docstring(source.tree_of("minitorch.core"))
+    return [(re.findall(r"`(\w+)`", files), teaches.strip()) for files, teaches in
+            re.findall(r"^- ([^:]*):([^\n]*)$", text, re.M)]
+
+
+def reading_table():
     """The reading order as lines of a table."""
-    yield "| file | lines | teaches |"
+    yield "| files of `core/` | lines | teach |"
     yield "|---|---:|---|"
     total = 0
-    for name in READING:
-        module = f"minitorch.core.{name}"
-        total += source.lines(module)
-        yield f"| `core/{name}.py` | {source.lines(module)} | {taught(module)} |"
+    for names, teaches in reading_order():
+        count = sum(source.lines(f"minitorch.core.{name}") for name in names)
+        total += count
+        yield f"| {', '.join(f'`{name}`' for name in names)} | {count} | {teaches} |"
     yield f"| together | {total:,} | |"
-
-
-def taught(module):
-    """The first sentence of a module's docstring, without its full stop."""
-    text = source.ast.get_docstring(source.tree_of(module)).split("\n\n")[0]
-    sentence = re.split(r"(?<=[^.]\.)\s", " ".join(text.split()))[0]
-    return sentence.removesuffix(".")
 
 
 def page():
     """docs/architecture.md as it should be."""
     text = PAGE.read_text(encoding="utf-8")
-    made = {"map": ["```", *map_of_packages(), "```"], "reading": list(reading_order())}
+    made = {"map": ["```", *map_of_packages(), "```"], "reading": list(reading_table())}
     for name, lines in made.items():
         head, tail = f"<!-- {name}: written by docs/build_map.py -->", f"<!-- end of {name} -->"
         before, rest = text.split(head)
