@@ -181,15 +181,27 @@ def hooks():
 
 
 def fillers():
-    """(hook, module that fills it) for the hooks of the core: ``@x.fill`` or ``x.fill(f)``."""
+    """(hook, module that fills it) for the hooks of the core."""
     for module in MODULES:
-        known = names_from_the_core(module)
-        calls = [node for node in ast.walk(tree_of(module))
-                 if isinstance(node, ast.Attribute) and node.attr == "fill"]
-        for node in calls:
-            found = variable(node.value, known)
-            if found in hooks():
-                yield found, short(module)
+        for hook, filler in filled_in(tree_of(module), names_from_the_core(module)):
+            if hook in hooks():
+                yield hook, filler or short(module)
+
+
+def filled_in(tree, known):
+    """(hook, module or None for that of the tree) for ``@x.fill``, ``@fills("x")`` and
+    ``HOOKS["x"].fill_from("module:function")``."""
+    named = {hook.partition(".")[2]: hook for hook in hooks()}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "fill":
+            yield variable(node.value, known), None
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if called == "fills":
+                yield named.get(node.args[0].value), None
+            elif called == "fill_from":
+                place = short(node.args[0].value.partition(":")[0])
+                yield named.get(ast.literal_eval(node.func.value.slice)), place
 
 
 def names_used(module, table):
@@ -323,3 +335,12 @@ def test_few_functions_branch_much(package):
 def test_a_write_is_found(program, name):
     tree = ast.parse(program)
     assert list(written_in(tree, names_in(tree, []))) == [name]
+
+
+@pytest.mark.parametrize("program, filler", [
+    ("from minitorch.core import device\n@device.accelerator.fill\ndef f(): pass", None),
+    ("from minitorch import extend\n@extend.fills('accelerator')\ndef f(): pass", None),
+    ("HOOKS['accelerator'].fill_from('minitorch.backends.cuda:first')", "backends.cuda")])
+def test_a_filler_is_found(program, filler):
+    tree = ast.parse(program)
+    assert list(filled_in(tree, names_in(tree, []))) == [("device.accelerator", filler)]
