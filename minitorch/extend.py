@@ -22,6 +22,16 @@ Python numbers, `Other` are indices or masks. `composite` publishes a function m
 >>> growth(x, rate=3.0).sum().backward()
 >>> x.grad
 tensor([3., 3.])
+>>> @extend.op(namespace=None)
+... def chosen(F, input, mask: extend.Other, other: extend.Number):
+...     return F.xp.where(mask, input, other)
+>>> chosen(torch.zeros(2), torch.tensor([True, False]), 5)
+tensor([0., 5.])
+>>> @extend.composite(namespace=None)
+... def decay(input, *, rate=1.0):
+...     return growth(input, rate=-rate)
+>>> decay(torch.zeros(2))
+tensor([1., 1.])
 >>> isinstance(growth.op, extend.Op), extend.OPS["growth"] is growth.op
 (True, True)
 >>> extend.FUNCTIONS["", "exp"].call is torch.exp          # every public function
