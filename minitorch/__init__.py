@@ -112,7 +112,6 @@ _guests.places.update(
     sparse_parameter="minitorch.sparse.tensor:SparseParameter",
     summary_html="minitorch.viz.modules:summary_html",
     sync_batch_norm="minitorch.distributed.batch_norm:sync_batch_norm",
-    to_dense="minitorch.sparse.convert:to_dense",
     to_sparse="minitorch.sparse.convert:to_sparse",
     to_sparse_csc="minitorch.sparse.convert:to_sparse_csc",
     to_sparse_csr="minitorch.sparse.convert:to_sparse_csr",

@@ -22,9 +22,7 @@ def coalesced(input):
 @answers("to_dense")
 def to_dense(input, dtype=None, *, masked_grad=True):
     """All elements. The gradient is sparse, of the same layout, and has the entries of `input` alone, unless
-    `masked_grad` is False: then it has all elements. A dense tensor is returned as it is."""
-    if not isinstance(input, SparseTensor):
-        return input if dtype is None else input.to(dtype)
+    `masked_grad` is False: then it has all elements."""
     out = ToDense.apply(input) if masked_grad is False else dense(input)
     return out if dtype is None else out.to(dtype)
 

@@ -42,7 +42,7 @@ def to_dense(self, dtype=None, *, masked_grad=True):
 
     The gradient of a sparse tensor is sparse and has its entries alone, unless `masked_grad` is False.
     """
-    return guests.to_dense(self, dtype, masked_grad=masked_grad)
+    return self if dtype is None else self.to(dtype)
 
 
 @method
