@@ -115,7 +115,6 @@ _guests.places.update(
     to_sparse="minitorch.sparse.convert:to_sparse",
     to_sparse_csc="minitorch.sparse.convert:to_sparse_csc",
     to_sparse_csr="minitorch.sparse.convert:to_sparse_csr",
-    values_behind="minitorch.viz.tape:values_behind",
     view="minitorch.viz.drawing:View",
 )
 

@@ -155,6 +155,16 @@ that owns the memory: `counted` returns it, and `versions` is the table of the c
 >>> isinstance(kept, extend.Saved), kept.value is x
 (True, True)
 
+`uses_behind` lists the places behind one, the nearest first; `values_behind` lists them in the
+order of the calls, with the values that are still known.
+
+>>> y = x.relu().exp()
+>>> list(extend.uses_behind(y.node))[:2]
+[<ExpBackward0>, <ReluBackward0>]
+>>> order, values = extend.values_behind(y.node)
+>>> order[0] is x, values[order[1]].tolist()
+(True, [1.0, 1.0])
+
 **Watching and changing calls.** A `NodeHook` in the list (`add_node_hook`, `remove_node_hook`)
 hears of each new node, each step of a backward pass and each pass. `observed` is a layer around
 the ops of all backends, which reports each call; `layer` is one that replaces functions. Both cost
@@ -232,12 +242,16 @@ with `ask_overrides`.
 (7, 7)
 >>> extend.ask_overrides(print, [torch.ones(1)], (), {})
 NotImplemented
->>> from minitorch.masked import masked_tensor
->>> m = masked_tensor(torch.ones(2), torch.tensor([True, False]))
->>> isinstance(m, extend.WrappingTensor), extend.inner_of(m)
+>>> class Boxed(extend.WrappingTensor):
+...     def like(self, inner):
+...         made = object.__new__(Boxed)
+...         made._inner = inner
+...         return made
+>>> box = Boxed.like(None, torch.ones(2, requires_grad=True))
+>>> box.requires_grad, extend.inner_of(box.detach())
 (True, tensor([1., 1.]))
 >>> try:
-...     m.array
+...     box.array
 ... except extend.NoArray:
 ...     print("no array")
 no array
@@ -311,6 +325,7 @@ True
 
 from typing import TYPE_CHECKING
 
+from .autograd.behind import uses_behind, values_behind
 from .autograd.dispatch import activate as activate_overrides
 from .autograd.dispatch import (
     ask_overrides,
@@ -370,7 +385,8 @@ __all__ = ["FUNCTIONS", "OPS", "Backend", "Elementwise", "FunctionNode", "Kernel
            "is_half", "is_inexact", "layer", "make_node", "module_changes", "must_run_eagerly",
            "note_inference", "observed", "op", "owner", "pack_saved", "physical", "pointer",
            "recording", "register_backend", "remove_node_hook", "run_backward", "stand_in",
-           "take_over", "tangent_kind", "terms", "versions", "warn", "worded", "wrap"]
+           "take_over", "tangent_kind", "terms", "uses_behind", "values_behind", "versions", "warn",
+           "worded", "wrap"]
 
 
 def __getattr__(name):

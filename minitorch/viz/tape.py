@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import Tensor
-from ..extend import Op, OutputNode
+from ..extend import Op, OutputNode, uses_behind, values_behind
 from ..nn import Module
 from ..nn.parameter import is_lazy
 from .inner import gradients_again, remember
 from .inner import known as word_at
 
-__all__ = ["Vertex", "Names", "read", "calling_scope", "numpy_of", "uses_behind", "values_behind"]
+__all__ = ["Vertex", "Names", "read", "calling_scope", "numpy_of"]
+
+FEW = 4096                                                 # elements: more are not computed again for a picture
 
 
 @dataclass(eq=False)
@@ -134,13 +136,9 @@ def read(root, names, limit=None):
         raise RuntimeError("there is no graph behind this tensor: no recorded call made it" + (
             "" if root.needs_grad else ". It does not require grad: make its inputs with requires_grad=True, outside "
             "of no_grad()"))
-    uses = uses_behind(place)
-    found = list(uses)
+    found = list(uses_behind(place))
     kept = set(found[:limit] if limit else found)
-    order = forward_order(place, uses)
-    values = known_values(found, names.tensors)
-    values.setdefault(place, root.array)
-    compute_again(order, values)
+    order, values = values_behind(place, FEW, {place: root, **names.tensors})
     again = gradients_again(place, order, values) if any(p.parents and p.saved is None for p in order) else {}
     vertices = {}
     for p in order:
@@ -156,46 +154,6 @@ def read(root, names, limit=None):
             v.parents.append((None if parent is None else vertices.get(parent, more), input_name(p, i)))
     made = list(vertices.values())
     return [more, *made] if len(kept) < len(found) else made
-
-
-def values_behind(place, most=float("inf")):
-    """All places behind `place`, each after those it was computed from, and the values that are known: place -> array.
-
-    What the tape has not kept is computed again where all that made it is known and has at most `most` elements; with
-    `most` None no value is looked for.
-    """
-    order = forward_order(place, uses_behind(place))
-    values = {} if most is None else known_values(order, {})
-    if most is not None:
-        compute_again(order, values, most)
-    return order, values
-
-
-def uses_behind(root):
-    """Place -> how many inputs of other places it is, for `root` and all places behind it, the nearest first."""
-    uses, order = {root: 0}, [root]
-    for place in order:                                    # grows while it is read
-        for parent in place.parents:
-            if parent is not None:
-                if parent not in uses:
-                    uses[parent] = 0
-                    order.append(parent)
-                uses[parent] += 1
-    return uses
-
-
-def forward_order(root, uses):
-    """All places behind `root`, each after those it was computed from."""
-    waiting, ready, order = dict(uses), [root], []
-    while ready:
-        place = ready.pop()
-        order.append(place)
-        for parent in place.parents:
-            if parent is not None:
-                waiting[parent] -= 1
-                if not waiting[parent]:
-                    ready.append(parent)
-    return order[::-1]
 
 
 def vertex(key, place, names, values):
@@ -258,39 +216,3 @@ def kept_gradient(place):
         if tensor is not None and tensor._grad is not None:
             return numpy_of(place.backend, tensor._grad.array)
     return None
-
-
-def known_values(places, tensors):
-    """Place -> raw array, wherever a leaf, the caller's variables or a saved value know it."""
-    values = {}
-    for place in places:
-        if not place.parents:
-            values[place] = place.array
-            continue
-        if not isinstance(place.op, Op) or not place.saved:
-            continue
-        for value, where in zip(place.saved, place.op.saved_places):
-            if isinstance(where, int) and isinstance(value, place.backend.backend.ndarray):
-                at = place if where == -1 else place.parents[where]
-                if at is not None and getattr(at, "shape", None) == value.shape:
-                    values.setdefault(at, value)
-    for place, tensor in tensors.items():
-        values.setdefault(place, tensor.array)
-    return values
-
-
-FEW = 4096                                                 # elements: more are not computed again for a picture
-
-
-def compute_again(order, values, most=FEW):
-    """Fill in values that the tape has not kept, where all that made them is known and small."""
-    for place in order:
-        op = getattr(place, "op", None)
-        if place in values or not place.parents or not isinstance(op, Op) or op.outputs != 1 or op.keeps:
-            continue
-        inputs = [values.get(p) for p in place.parents if p is not None]
-        kept = dict(zip(op.saved_fields, place.saved or ()))
-        attrs = {name: kept.get(name, default) for name, default in op.attrs}
-        known = len(inputs) == len(op.inputs) and all(x is not None and x.size <= most for x in inputs)
-        if known and all(name in kept for name in attrs) and not any(map(place.written, inputs)):
-            values[place] = getattr(place.backend, op.name)(*inputs, **attrs)

@@ -6,10 +6,10 @@ import sys
 
 import numpy as np
 
+from ...autograd.behind import forward_order, values_behind
 from ...core.arrays import is_floating, is_inexact
 from ...core.graph import OutputNode
 from ...core.op import Op
-from ...core.registry import guests
 from ...explain.callers import is_ours
 from .seen import Finding, host
 
@@ -67,7 +67,7 @@ class Lines:
 
     def remember(self, root):
         """Keep where the nodes behind `root` were recorded, for the graphs of later steps."""
-        order, _ = guests.values_behind(root, None)
+        order = forward_order(root)
         self.kept = [(name_of_op(p), self.of.get(id(p))) for p in order if p.parents]
 
     def compare(self, order):
@@ -114,7 +114,7 @@ def first_bad(root, lines, name_of):
 
     `name_of`: a leaf -> its name. None if all values that are known are finite.
     """
-    order, values = guests.values_behind(root)
+    order, values = values_behind(root)
     lines.compare(order)
     bad = {place: state(values[place], place) for place in order if place in values}
     for place in order:
@@ -144,7 +144,7 @@ def blamed(place, what, values, lines):
 
 def suspects(root, lines):
     """Calls behind `root` whose derivative can be infinite, as words with their lines, the last one first."""
-    order, _ = guests.values_behind(root, None)
+    order = forward_order(root)
     lines.compare(order)
     found = [(STEEP[name_of_op(p)], lines.where(p)) for p in reversed(order) if p.parents and name_of_op(p) in STEEP]
     return list(dict.fromkeys(found))
