@@ -12,6 +12,7 @@ others:
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 
 OPS: dict = {}             # name -> Op: every op definition; filled by `op.Op`
 # (namespace, public name) -> Public: every public function; filled by `op.publish`
@@ -64,6 +65,13 @@ class Late:
 class Guests(Late):
     """The same for packages that a copy of the library may lack; ModuleNotFoundError says which one
     is missing."""
+
+    def package_of(self, name):
+        return ".".join(self.places[name].split(":")[0].split(".")[:2])
+
+    def __contains__(self, name):
+        """True if this copy has the package that defines `name`."""
+        return find_spec(self.package_of(name)) is not None
 
     def found(self, name):
         module, _, function = self.places[name].partition(":")

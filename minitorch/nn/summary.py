@@ -117,7 +117,7 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self):
-        return guests.summary_html(self)
+        return guests.summary_html(self) if "summary_html" in guests else None
 
     def save(self, path):
         """Write it to `path`, whose ending chooses the form: .html or .txt; returns the path."""

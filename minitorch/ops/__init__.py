@@ -60,6 +60,6 @@ bind_methods()
 
 def __getattr__(name):
     """``torch.ops.mylib``: the operators that a program has made with `library` in its namespace."""
-    if name.startswith("_"):
+    if name.startswith("_") or "op_namespace" not in guests:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return guests.op_namespace(name)

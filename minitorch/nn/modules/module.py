@@ -469,8 +469,9 @@ class Module(Hooked, Stateful):
         return f"{self._get_name()}({body})"
 
     def _repr_html_(self):
-        """The tree of modules with their parameters, for notebooks; None after ``set_printoptions(html=False)``."""
-        return guests.module_html(self)
+        """The tree of modules with their parameters, for notebooks; None after
+        ``set_printoptions(html=False)``, and where `viz` is not there."""
+        return guests.module_html(self) if "module_html" in guests else None
 
 
 def indented(text, spaces=2):

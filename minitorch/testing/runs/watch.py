@@ -451,7 +451,7 @@ class doctor(NodeHook):
     __str__ = __repr__ = text
 
     def _repr_html_(self):
-        return guests.checkup(self).html()
+        return guests.checkup(self).html() if "checkup" in guests else None
 
     def save(self, path):
         """Write the report to `path`, whose ending chooses the form: .html, .svg (the curves) or .txt; the path."""
