@@ -11,13 +11,12 @@ import pytest
 
 import minitorch as torch
 from minitorch.autograd.tangents import kind_of
-from minitorch.autograd.wrapping import is_elementwise
 from minitorch.backends.batched.classes import class_of
 from minitorch.backends.cuda.arrays.functors import functor_call
 from minitorch.core.op import Op
 from minitorch.core.registry import FUNCTIONS, OPS
 from minitorch.ops.define import OPTIONS, op
-from minitorch.ops.dims import combination, terms
+from minitorch.ops.dims import combination, is_elementwise, terms
 
 PACKAGE = Path(torch.__file__).parent
 
