@@ -18,3 +18,8 @@ def test_nodes_are_named_as_in_pytorch(function, name, path):
     node = graph.call_function(function, (x,))
     graph.output(node)
     assert node.name == name and f"{name} = {path}(x)" in graph.python_code("self").src
+
+
+def test_no_mode_makes_proxies():
+    from minitorch.fx.experimental.proxy_tensor import get_proxy_mode
+    assert get_proxy_mode() is None

@@ -326,3 +326,13 @@ def test_other_words_for_the_compiler():
     assert torch.compiler.allow_in_graph(len) is len and torch._dynamo.config.cache_size_limit == 8
     torch._dynamo.config.suppress_errors = True
     torch._dynamo.mark_dynamic(torch.ones(1), 0), torch.compiler.cudagraph_mark_step_begin()
+
+
+def test_operators_of_pytorch_by_name():
+    aten, x = torch.ops.aten, torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(aten.add.Tensor(x, x), 2 * x) and torch.equal(aten.slice.Tensor(x, 1, 0, 2), x[:, :2])
+    assert torch.equal(aten.index.Tensor(x, [None, torch.tensor([0])]), x[:, [0]]) and str(aten.mm) == "aten.mm"
+    assert aten.add.Tensor is torch.ops.aten.add.Tensor and aten.add.Tensor.name() == "aten::add.Tensor"
+    assert aten._to_copy.default(x, dtype=torch.float64).dtype is torch.float64
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        getattr(aten, "nothing_like_it")                   # noqa: B009

@@ -1,0 +1,29 @@
+"""A program finds PyTorch's files and versions under the name ``torch``."""
+
+from pathlib import Path
+
+from tests.cli.test_command_line import python
+
+PROGRAM = """
+import importlib.metadata, torch
+from torch.cuda.amp import autocast, GradScaler
+from torch.optim.adamw import AdamW
+from torch.optim import adamw
+from torch.nn.parallel.distributed import DistributedDataParallel
+from torch.utils.data._utils.collate import default_collate
+from torch.utils.data import _utils
+import torch.utils.tensorboard.writer, torch.signal.windows.windows, torch.cuda.random, torch.cuda.nvtx as nvtx
+import torch.backends.cuda, torch.autograd.variable, torch.utils.cpp_extension
+assert AdamW is torch.optim.AdamW is adamw.AdamW and torch.backends.cuda.math_sdp_enabled()
+assert default_collate is torch.utils.data.default_collate and torch.utils.cpp_extension.CUDA_HOME is None
+assert torch.__version__ >= (2, 13) and importlib.metadata.version("torch") == torch.__version__, torch.__version__
+assert torch.version.cuda is None and torch.__version__.endswith("+minitorch")
+import minitorch
+assert minitorch.__spec__.name == "minitorch" and minitorch is torch
+print("fine")
+"""
+
+
+def test_files_and_versions_under_the_alias(tmp_path, capsys):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    assert python("-m", "minitorch", "program.py", cwd=Path(tmp_path)).strip() == "fine"
