@@ -1,6 +1,6 @@
 """Distributions: SciPy's densities and quantiles, gradients of samples, transforms, vmap.
 
-What PyTorch gives for the same seeds is in `tests/recorded/distributions.py`.
+What PyTorch gives for the same seeds is in `recorded_cases.py`.
 """
 
 import copy

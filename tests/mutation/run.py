@@ -34,7 +34,7 @@ BATCHES = ((12, 2, 2), (40, 6, 4))
 WRITERS = ("core/template.py", "core/generate.py")
 RECORDED = "tests/recorded/test_recorded.py"
 WRITTEN = ("tests/core/", f"{RECORDED}::test_same_as_recorded[promotion", RECORDED)
-SIGNATURES = f"{RECORDED}::test_defaults"                   # looks at functions without calling them
+SIGNATURES = "tests/structure/test_defaults.py"             # looks at functions without calling them
 AGAIN = ((40, 12, 6), (150, 30, 12), (300, 60, 20))
 RESULTS, EXPLAINED = HERE / "results.json", HERE / "explained.json"
 # How many mutants of each package. The simulator and CUDA have their own (backends/sim/test_mutation,

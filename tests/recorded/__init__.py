@@ -1,8 +1,10 @@
-"""Small programs whose results PyTorch gave once, in `tests/data/recorded`: they hold us to its numbers without it.
+"""Small programs whose results PyTorch gave once, in `tests/data/recorded`: they hold us to its
+numbers without it.
 
-A subject is a module here with ``CASES``, {name: function of a library, ``T``}; results are plain data or tensors.
-``test_recorded.py`` runs them on this library, ``parity/test_recorded.py`` on PyTorch: the data must still be its own.
-``python -m tests.recorded.record`` writes the data anew, where PyTorch is installed.
+A subject is a module with ``CASES``, {name: function of a library, ``T``}; results are plain data
+or tensors. Those of the kernel are here. ``test_recorded.py`` runs them on this library,
+``parity/test_recorded.py`` on PyTorch: the data must still be its own. ``python -m
+tests.recorded.record`` writes the data again, where PyTorch is installed.
 """
 
 import importlib
@@ -13,15 +15,17 @@ import warnings
 from tests import DATA
 
 FOLDER = DATA / "recorded"
-SUBJECTS = ("optimisers", "schedules", "promotion", "definitions", "functions", "layers", "printing", "streams",
-            "distributions", "refusals")
+OF_KERNEL = ("optimisers", "schedules", "promotion", "definitions", "functions", "layers", "printing", "streams",
+             "refusals")
+SUBJECTS = {name: f"{__name__}.{name}" for name in OF_KERNEL}
+SUBJECTS["distributions"] = "tests.distributions.recorded_cases"
 DIGITS = 8
 COARSE = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 2e-6, "complex64": 2e-6}
 
 
 def cases(subject):
     """{name: function of a library} of a subject."""
-    return importlib.import_module(f"{__name__}.{subject}").CASES
+    return importlib.import_module(SUBJECTS[subject]).CASES
 
 
 def stored(subject):

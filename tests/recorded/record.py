@@ -27,7 +27,7 @@ def main(subjects):
         importlib.reload(sys.modules["tests.recorded.definitions"])
     if "defaults" in subjects or not subjects:
         import minitorch
-        from tests.recorded import defaults
+        from tests.structure import defaults
         found = defaults.shared(defaults.recorded(torch), defaults.recorded(minitorch))
         (FOLDER / "defaults.json").write_text(lines(found))
         subjects = [name for name in subjects or SUBJECTS if name != "defaults"]
