@@ -7,6 +7,7 @@ import pytest
 import minitorch as torch
 import minitorch.autograd.functional as AF
 from minitorch import nn
+from minitorch.autograd import forward_ad as fw
 from minitorch.func import (
     functional_call,
     grad,
@@ -20,6 +21,7 @@ from minitorch.func import (
     vmap,
 )
 from minitorch.utils._pytree import tree_leaves
+from tests.helpers.tangent_checks import close
 
 X, W = torch.tensor([0.3, -0.7, 1.1]), torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 
@@ -194,3 +196,39 @@ def test_functional_calls_replace_tied_tensors_under_all_names():
     with pytest.raises(AttributeError):
         functional_call(tied, {"no.such": one}, one)
     assert tied.a is tied.b and not hasattr(tied, "c")
+
+
+# ---- forward mode and batches ------------------------------------------------------------------
+def network(weight):
+    return lambda x: torch.tanh(x @ weight).softmax(-1).sum(0)
+
+
+def second(function, x, v):
+    return jvp(grad(lambda y: function(y).sin().sum()), (x,), (v,))[1]
+
+
+def test_forward_mode_of_compiled_functions():
+    x, v, weight = torch.randn(4, 3), torch.randn(4, 3), torch.randn(3, 3)
+    plain = network(weight)
+    compiled = torch.compile(plain)
+    for _ in range(3):
+        compiled(x)
+    assert close(jvp(compiled, (x,), (v,))[1], jvp(plain, (x,), (v,))[1], 1e-5)
+    assert close(second(compiled, x, v), second(plain, x, v), 1e-5)
+    inside = torch.compile(lambda x, v: second(plain, x, v))
+    for _ in range(3):
+        assert close(inside(x, v), second(plain, x, v), 1e-5)
+    closed = [weight]
+    compiled = torch.compile(lambda x: x @ closed[0])
+    compiled(x)
+    with fw.dual_level():
+        closed[0] = fw.make_dual(weight, weight)
+        assert fw.unpack_dual(compiled(x)).tangent is not None
+
+
+def test_batches_in_a_compiled_function():
+    x, w = torch.randn(4, 3), torch.randn(3)
+    each = vmap(grad(lambda w, x: (x * w).tanh().sum()), (None, 0))
+    compiled = torch.compile(lambda w, x: each(w, x) * 2)
+    for _ in range(3):
+        assert torch.allclose(compiled(w, x), each(w, x) * 2)

@@ -1,6 +1,7 @@
 """Words: formulas and explanations from the op table, errors that draw and name lines, anomaly mode."""
 
 import re
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -163,7 +164,11 @@ def test_anomaly_mode_speaks_only_of_what_lies_behind():
 def test_documentation_has_no_places_left_to_fill_in():
     for space in (torch, F, nn):
         for name in dir(space):
-            text = getattr(getattr(space, name), "__doc__", None) or ""
+            try:
+                text = getattr(getattr(space, name), "__doc__", None) or ""
+            except ModuleNotFoundError as error:           # of a guest that this copy lacks
+                assert find_spec(".".join(error.name.split(".")[:2])) is None
+                continue
             assert "{shape}" not in text and "{name}" not in text, name
 
 

@@ -512,14 +512,6 @@ def test_on_a_device(device):
     assert torch.equal(y.cpu(), x + 1) and y._version == 1
 
 
-def test_in_a_compiled_function():
-    x, w = torch.randn(4, 3), torch.randn(3)
-    each = vmap(grad(lambda w, x: (x * w).tanh().sum()), (None, 0))
-    compiled = torch.compile(lambda w, x: each(w, x) * 2)
-    for _ in range(3):
-        assert torch.allclose(compiled(w, x), each(w, x) * 2)
-
-
 def test_random_indices():
     draw = batched_cases.Draw(random.Random(0))
     x = torch.from_numpy(draw.array((3, 4, 3, 2)))

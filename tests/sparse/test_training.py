@@ -8,6 +8,7 @@ import pytest
 import minitorch as torch
 from minitorch import nn
 from minitorch.nn import functional as F
+from tests.testing.doctor_cases import examine, loop
 
 INDICES = [torch.tensor([1, 2, 2, 5]), torch.tensor([0, 1]), torch.tensor([5, 5, 5]), torch.tensor([1, 2])]
 
@@ -219,3 +220,14 @@ def test_attention_over_edges():
 
     assert torch.autograd.gradcheck(attend, (h.requires_grad_(), a))
     assert torch.allclose(attend(torch.ones(3, 4, dtype=torch.float64), a), torch.ones(3, 4, dtype=torch.float64))
+
+
+def sparse_embedding():
+    net = nn.Sequential(nn.Embedding(30, 8, sparse=True), nn.Flatten())
+    loop(net, (torch.randint(0, 30, (64, 2)), torch.randint(0, 16, (64,))),
+         optimizer=torch.optim.SGD(net.parameters(), lr=0.1), steps=12)
+
+
+def test_the_run_doctor_raises_no_alarm():
+    torch.manual_seed(0)
+    assert examine(sparse_embedding).findings == []

@@ -1,6 +1,6 @@
 """Training loops for the run doctor: planted faults, each with the kind that it must name, and healthy ones.
 
-``python -m tests.viz.doctor_cases`` prints the table: faults, the programs of examples/ (all
+``python -m tests.testing.doctor_cases`` prints the table: faults, the programs of examples/ (all
 healthy), and what watching
 costs. The suite runs the faults and the small healthy loops.
 """

@@ -13,8 +13,7 @@ from minitorch.testing import doctor
 from minitorch.testing.runs.rules import FOLLOWS, ORDER, in_order
 from minitorch.testing.runs.seen import Finding
 from tests.helpers.own_functions import Square
-from tests.helpers.view_checks import check
-from tests.viz.doctor_cases import FAULTS, HEALTHY, blobs, dropped, examine, loop, mlp
+from tests.testing.doctor_cases import FAULTS, HEALTHY, blobs, dropped, examine, loop, mlp
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -129,24 +128,23 @@ def test_what_is_seen_is_so():
     assert [layer.path for layer in patient.seen.watched[0].layers] == ["0", "1", "2", "3", "4"]
 
 
-def test_bfloat16_compiled_and_two_optimisers():
+def test_bfloat16_and_two_optimisers():
     torch.manual_seed(0)
     net = mlp().to(torch.bfloat16)
     x, t = blobs()
     assert examine(lambda: loop(net, (x.bfloat16(), t), steps=20)).findings == []
     net = mlp()
-    step = torch.compile(lambda x, t: F.cross_entropy(net(x), t))
 
-    def compiled():
+    def stepped():
         one = torch.optim.SGD(net[:2].parameters(), lr=0.1)
         two = torch.optim.Adam(net[2:].parameters(), lr=0.01)
         for _ in range(12):
             one.zero_grad()
             two.zero_grad()
-            step(*blobs()).backward()
+            F.cross_entropy(net(x), t).backward()
             one.step()
             two.step()
-    assert examine(compiled).findings == []
+    assert examine(stepped).findings == []
 
 
 def test_order_is_from_cause_to_consequence():
@@ -155,19 +153,6 @@ def test_order_is_from_cause_to_consequence():
     assert kinds("dead units", "learning rate too high") == ["learning rate too high"]
     assert kinds("output independent of the input", "dead units") == ["dead units"]
     assert kinds("missing zero_grad", "inputs out of range") == ["inputs out of range", "missing zero_grad"]
-
-
-def test_the_report_is_a_view(tmp_path):
-    patient = examine(FAULTS["rate_too_high"][0])
-
-    source = patient._repr_html_()
-    assert "learning rate too high" in source and "update : weight" in source
-    for suffix in ("html", "svg", "txt"):
-        assert "learning rate" in patient.save(tmp_path / f"report.{suffix}").read_text()
-    from minitorch.viz.checkups import Checkup
-    check(Checkup(patient))
-    check(Checkup(examine(HEALTHY["without_modules"])))
-    assert "nothing was seen" in Checkup(doctor()).svg()
 
 
 # ------------------------------------------------------------------ what else may run inside
@@ -216,12 +201,6 @@ def recomputed():
         optimizer.step()
 
 
-def sparse():
-    net = nn.Sequential(nn.Embedding(30, 8, sparse=True), nn.Flatten())
-    loop(net, (torch.randint(0, 30, (64, 2)), torch.randint(0, 16, (64,))),
-         optimizer=torch.optim.SGD(net.parameters(), lr=0.1), steps=12)
-
-
 def complex_numbers():
     w = torch.randn(4, dtype=torch.complex64, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)
@@ -245,7 +224,7 @@ def in_threads():
     loop(mlp(), steps=8)
 
 
-@pytest.mark.parametrize("run", [scaled, transformed, penalised, recomputed, sparse, complex_numbers, without_values,
+@pytest.mark.parametrize("run", [scaled, transformed, penalised, recomputed, complex_numbers, without_values,
                                  in_threads], ids=lambda f: f.__name__)
 def test_no_alarm_and_no_error_in(run):
     torch.manual_seed(0)
