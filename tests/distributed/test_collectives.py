@@ -318,18 +318,6 @@ def test_many_calls_under_way_keep_their_order():
     assert threads.run(program, 4) == [([4.0 * i + 6 for i in range(50)], 4.0, 18.0)] * 4
 
 
-def test_inside_of_a_compiled_function():
-    """A collective ends the recording: the function goes on as an ordinary one, with the right values."""
-    def program(rank):
-        @torch.compile
-        def step(x):
-            y = x * 2
-            dist.all_reduce(y, Op.AVG)
-            return y + 1
-        return [step(torch.full((3,), float(n))).tolist() for n in range(4)]
-    assert threads.run(program, 1) == [[[2.0 * n + 1] * 3 for n in range(4)]]
-
-
 def test_views_and_subclasses_are_written_in_place():
     class Mine(torch.Tensor):
         pass

@@ -197,24 +197,3 @@ def test_refusals():
         with pytest.raises(AssertionError, match="mesh_dim_names"):
             fully_shard(nn.Linear(2, 2), mesh=init_device_mesh("cpu", (1, 2)))
     run(program, 2)
-
-
-def test_compiled_functions_run_eagerly_while_there_are_dtensors():
-    start = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
-    product = torch.compile(lambda x, w: (x @ w).relu().sum(0))
-
-    def program(rank):
-        mesh = init_device_mesh("cpu", (2,))
-        x, w = torch.arange(6.0).reshape(2, 3), torch.ones(3, 2)
-        found = [product(distribute_tensor(x + i, mesh, [S(0)]), distribute_tensor(w, mesh)).full_tensor().tolist()
-                 for i in range(3)]
-        model = fully_shard(copy.deepcopy(start))
-        torch.compile(model)(x).sum().backward()
-        with pytest.raises(RuntimeError, match="DTensors"):
-            torch.compile(lambda x: x * 2, fullgraph=True)(distribute_tensor(x, mesh))
-        return found, numbers(model[0].weight.grad.full_tensor())
-    start(torch.arange(6.0).reshape(2, 3)).sum().backward()
-    for found, grad in run(program, 2):
-        assert found == [[15.0 + 6 * i] * 2 for i in range(3)]
-        close([grad], [numbers(start[0].weight.grad)])
-    assert "runs eagerly: there are DTensors" in product.notes[0]

@@ -275,8 +275,6 @@ def test_training_with_checkpoints_autocast_and_compile():
     checkpoint(lambda x: layer(x).relu(), nt, use_reentrant=False).sum().backward()
     again, = torch.autograd.grad(layer(nt).relu().sum(), nt)
     torch.testing.assert_close(nt.grad.values(), again.values())
-    compiled = torch.compile(lambda x: layer(x).relu().sum(1))
-    torch.testing.assert_close(compiled(nt), compiled(nt))
     with torch.autocast("cpu"):
         assert layer(nt).dtype == torch.bfloat16
     fresh = two().requires_grad_()
