@@ -1,4 +1,4 @@
-"""The core: all that a call and a backward pass run. In reading order:
+"""The core: everything that a call and a backward pass run. In reading order:
 
 - `registry`: definitions and public functions by name, and the three ways to what lies above
 - `arrays`, `errors`, `attributes`: questions about raw arrays, errors, attributes of tensors

@@ -1,30 +1,31 @@
-"""Questions about raw arrays and their memory, of whatever array library: a leaf that everything
-may import."""
+"""Properties of raw arrays and their memory, for any array library. Imports nothing of the package.
+"""
 
 import numpy as np
 
 
 def is_half(dtype):
-    """Whether a NumPy dtype is float16 or bfloat16."""
+    """True if a NumPy dtype is float16 or bfloat16."""
     return dtype.itemsize == 2 and dtype.kind in "fV"
 
 
 def is_floating(dtype):
-    """Whether a NumPy dtype is a floating-point type, which `kind` does not say: bfloat16's is
-    "V"."""
+    """True if a NumPy dtype is a floating-point type. Its `kind` alone does not say so: that of
+    bfloat16 is "V"."""
     return dtype.kind in "fV"
 
 
 def is_inexact(dtype):
-    """Whether a NumPy dtype is a floating-point or complex type."""
+    """True if a NumPy dtype is a floating-point or complex type."""
     return dtype.kind in "fVc"
 
 
 def counted(array):
-    """The array whose writes are counted: the owner of the memory, but for ``x.data``."""
+    """The array on which writes to `array` are counted: the owner of its memory, except for
+    ``x.data``, which has a count of its own."""
     base = array.base
     while base is not None and isinstance(base, (type(array), np.ndarray)):
-        # whose memory may be NumPy's
+        # a device array may lie in memory that a NumPy array owns
         array, base = base, base.base
     return array
 
@@ -32,7 +33,7 @@ def counted(array):
 def owner(array):
     """The array that owns the memory: `array` itself unless it is a view."""
     array = counted(array)
-    # see autograd/aside.py
+    # `x.data` hides the array below it behind an object with `obj`, see autograd/aside.py
     below = getattr(array if array.base is None else array.base, "obj", None)
     return owner(below) if isinstance(below, (type(array), np.ndarray)) else array
 
@@ -43,6 +44,6 @@ def pointer(array):
 
 
 def fits_into(shape, target):
-    """Whether `shape` broadcasts to `target`."""
+    """True if `shape` broadcasts to `target`."""
     pairs = zip(shape[::-1], target[::-1])
     return len(shape) <= len(target) and all([a in (1, b) for a, b in pairs])

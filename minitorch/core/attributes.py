@@ -4,22 +4,22 @@ __all__ = ["Kept", "OwnAttributes", "attributes", "kept"]
 
 
 class Kept:
-    """Keeps the attributes of tensors, whose own ``__dict__`` shows those that users have set, as
-    PyTorch's does."""
+    """Holds all attributes of a tensor. A base class, because `Tensor.__dict__` is a property that
+    shows only those that users have set, as in PyTorch."""
 
 
-kept = Kept.__dict__["__dict__"]                          # ``kept.__get__(tensor)``: all attributes
+kept = Kept.__dict__["__dict__"]                     # ``kept.__get__(tensor)`` has all attributes
 
 
 def attributes(tensor):
-    """Attributes that the user set on a tensor: ``weight.name = "w"``."""
+    """The attributes that the user has set on a tensor, such as ``weight.name = "w"``."""
     return {key: value for key, value in kept.__get__(tensor).items()
             if key not in ("array", "backend") and not hasattr(type(tensor), key)}
 
 
 class OwnAttributes(dict):
-    """``Tensor.__dict__``: the attributes that users have set; what is written here is set on the
-    tensor."""
+    """``Tensor.__dict__``: the attributes that users have set. Changes of this dict are made on the
+    tensor too."""
 
     def __init__(self, tensor):
         super().__init__(attributes(tensor))

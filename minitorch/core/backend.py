@@ -1,8 +1,9 @@
-"""The backend interface: all that tensors and autograd know of an array library and its hardware.
+"""The backend interface: everything that tensors and autograd know about an array library and its
+hardware.
 
-Required of a new backend: a device, an array module `xp` with NumPy's names, and its array type
+A new backend must have a device, and an array module `xp` with NumPy's names and an array type
 `ndarray`. Optional: `kernels`, hand-written functions by op name (`minitorch/backends/kernels.py`).
-In return every op is there as ``backend.<op name>``.
+It then has every op as ``backend.<op name>``.
 """
 
 from types import MethodType
@@ -19,8 +20,8 @@ class Reference:
     """The references of all op definitions on one backend's arrays:
     ``F.reference.softmax(x, dim=0)``.
 
-    They are given 16-bit floats as float32, and what they return is rounded once. All that an op
-    keeps is returned.
+    They receive 16-bit floats as float32, and their results are rounded once. An op that keeps
+    values for the backward pass returns these too.
     """
 
     def __init__(self, backend):
@@ -39,22 +40,22 @@ class Reference:
 class Backend:
     """One array library on one device.
 
-    ``backend.mul`` is, in this order: a hand-written kernel for the op `mul`, the op's reference
-    forward pass, or the array module's own function. The choice is made once for each name and kept
-    as an instance attribute, with the `layers` around it that are on the stack at that time.
+    ``backend.mul`` is the first that exists of: a hand-written kernel for the op `mul`, the op's
+    reference forward pass, the array module's own function. The choice is made on first use and
+    kept as an instance attribute, together with the `layers` that are on the stack at that time.
     """
 
-    on_host = False            # whether Python can look at values without waiting for a device
-    # how many elements at a time keep a chain of elementwise steps in the cache; None: all
+    on_host = False            # True if Python can read values without waiting for a device
+    # the number of elements for which a chain of elementwise steps stays in the cache; None: all
     block: int | None = None
-    depth = 0               # how many batches there are around each element: 0 but inside of `vmap`
-    # a function that brings inputs of a call that are on several backends to one, or refuses
+    depth = 0                                      # the number of nested `vmap`s; 0 outside of them
+    # a function that moves the inputs of a call from several backends to one, or refuses
     together: object = None
-    # a function (g, input) for ``g.T @ input`` and g's sums at once; it may return None
+    # a function (g, input) that returns ``g.T @ input`` and the sums of g at once, or None
     weight_and_bias = None
-    # a function that moves running statistics in place; see `ops.nn.norm.update_running`
+    # a function that updates running statistics in place; see `ops.nn.norm.update_running`
     move_statistics = None
-    fused_attention = False    # whether attention has a kernel that never holds all of its weights
+    fused_attention = False    # True if attention has a kernel that never stores all of its weights
 
     def __init__(self, device, xp, kernels=None):
         self.kernels = {} if kernels is None else kernels
@@ -64,7 +65,7 @@ class Backend:
 
     @property
     def backend(self):
-        """Itself; of a `Float32Compute` one, the backend that it widens."""
+        """This backend. A `Float32Compute` has here the backend that it widens."""
         return self
 
     def __repr__(self):
@@ -93,7 +94,9 @@ class Backend:
         found = self.layered(name, self.find(name))
         setattr(self, name, found)
         self.ops.add(name)
-        if layers.stack is not stack:     # changed by another thread, which may have missed this op
+        # Another thread may have changed the stack, and made backends forget, before this op was
+        # kept.
+        if layers.stack is not stack:
             self.forget()
         return found
 
@@ -113,7 +116,7 @@ class Backend:
         """The function of an op without layers; ``full_x`` is op `x` with what it keeps for the
         backward pass.
 
-        `kernels` are others than the backend's own: {} for the definitions' references.
+        `kernels` replaces the backend's own table; {} gives the definitions' references.
         """
         kernels, op_name = self.kernels if kernels is None else kernels, name.removeprefix("full_")
         found = (MethodType(kernels[op_name], self) if op_name in kernels
@@ -152,14 +155,13 @@ class Backend:
     def from_backend(self, array, source, non_blocking=False):
         """An array of another backend, `source`, as one of this backend; a copy.
 
-        `non_blocking`: from page-locked memory of the host, the copy may still be under way on
-        return.
+        `non_blocking`: a copy from page-locked memory of the host may still be running on return.
         """
         return self.from_host(source.to_host(array))
 
     def pinned_copy(self, array):
-        """A NumPy array in page-locked memory, from which this device copies by itself; here the
-        array."""
+        """A copy of a NumPy array in page-locked memory, which this device can read by itself; by
+        default the array."""
         return array
 
     def is_pinned(self, array):
@@ -167,10 +169,10 @@ class Backend:
         return False
 
     def fill_random(self, array, sampler, generator, args):
-        """Fill an array with what ``sampler(generator, array, *args)`` of
-        `minitorch.random.sampling` draws.
+        """Fill an array by ``sampler(generator, array, *args)``, a function of
+        `minitorch.random.sampling`.
 
-        Here the numbers are drawn on the host, in memory that lies as the array's does, and copied.
+        By default the numbers are drawn on the host, into an array of the same strides, and copied.
         """
         if array.size:
             reach = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + array.itemsize
@@ -183,18 +185,19 @@ class Backend:
         backend."""
         return x.clone()
 
-    # -- what a backend may do to many arrays at once ---------------------------------------------
+    # -- optional: many arrays at once ------------------------------------------------------------
     def scale_all(self, arrays, factor, check=False):
-        """Multiply arrays in place by a number or a 0-d array, all at once; False if they must be
-        taken one by one.
+        """Multiply arrays in place by a number or a 0-d array, all at once; False if the backend
+        cannot do so.
 
-        With `check`, an array of one element instead of True: whether a product is infinite or NaN.
+        With `check` it returns an array of one element instead of True: nonzero if a product is
+        infinite or NaN.
         """
         return False
 
     def step_at_once(self, rule, params, states):
-        """A function for steps of an optimiser's rule ("adam", "sgd") on all parameters; None if it
-        goes by chunks.
+        """A function that steps all parameters by an optimiser's rule ("adam", "sgd"); None if the
+        backend has none, and the optimiser works in chunks.
 
         `states` are lists of arrays, like `params`. The function is called as
         ``step(grads, c, shrink, decay, maximize, of_rule=None)``, see `minitorch/optim/flat.py`.
@@ -203,7 +206,8 @@ class Backend:
 
 
 def result_only(function):
-    """The forward pass of an op without what it keeps for the backward pass."""
+    """The forward pass of an op, returning the result without the values kept for the backward
+    pass."""
     def call(*arrays, **attrs):
         return function(*arrays, **attrs)[0]
     call.takes_halves = getattr(function, "takes_halves", False)
@@ -211,11 +215,11 @@ def result_only(function):
 
 
 class Float32Compute:
-    """A backend whose ops take 16-bit floats, compute in float32 and round once at the end, as
-    PyTorch's do.
+    """A backend whose ops take 16-bit floats, compute in float32 and round once at the end, as in
+    PyTorch.
 
-    Everything else goes to the backend itself. An op's own functions on its arrays (``x * y``) stay
-    native.
+    Everything else is that of the backend itself. Operators on raw arrays (``x * y``) still compute
+    in 16 bits.
     """
 
     def __init__(self, backend):
@@ -237,18 +241,18 @@ class Float32Compute:
 
 
 def forget(namespace):
-    """Take away the ops that a backend, or a `Float32Compute` one, has found."""
+    """Delete the ops that a `Backend` or a `Float32Compute` has looked up."""
     for name in list(namespace.ops):
         namespace.ops.discard(name)
         vars(namespace).pop(name, None)
 
 
 def widened(backend, function, keeps):
-    """`function` on raw arrays, given 16-bit floats as float32; results in float32 are rounded to
-    their type.
+    """`function` on raw arrays, with 16-bit floats converted to float32 before the call and results
+    rounded back to the 16-bit type.
 
-    What it `keeps` for the backward pass, if anything, is not rounded. "K" takes expanded
-    dimensions for the fastest.
+    Values that it `keeps` for the backward pass are not rounded. Arrays with a stride of 0 are
+    converted in C order, because order="K" would treat their expanded dimensions as innermost.
     """
     ndarray, float32 = backend.ndarray, backend.xp.dtype("float32")
 

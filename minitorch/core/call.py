@@ -1,8 +1,8 @@
-"""The general call: everything that generated calls hand over, which is all but the common case.
+"""The general call, which handles all calls but the common case.
 
-`general` takes any mixture of dtypes, numbers, NumPy values and devices, brings the inputs together
-and calls the op again; it also serves ``out=``. The common case never comes here
-(`minitorch/core/template.py`).
+`general` takes any mixture of dtypes, numbers, NumPy values and devices, converts the inputs to one
+dtype and device and calls the op again; it also handles ``out=``. Generated calls
+(`minitorch/core/template.py`) handle the common case themselves and pass all others on to here.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ NUMBERS = (bool, int, float, complex)
 
 
 def general(op, inputs, attrs, out=None):
-    """Call `op` on inputs that are not all float32 or float64 tensors of one kind on one device."""
+    """Call `op` on inputs that are not all float32 or all float64 tensors on one device."""
     variadic = op.variadic
     if out is not None:
         return write_out(op.name, op.call, inputs, attrs, out, variadic=variadic,
@@ -41,8 +41,8 @@ def general(op, inputs, attrs, out=None):
 
 
 def cast_first(op, inputs, attrs):
-    """Call `op` with its first input cast to the dtype that is asked for; sums of small integers
-    also come in it."""
+    """Call `op` with its first input cast to the attribute `dtype`, and its result too: sums of
+    small integers would come as int64."""
     first, *rest = inputs
     dtype = dtypes.from_np(attrs["dtype"])
     if first.array.dtype != attrs["dtype"]:
@@ -53,13 +53,13 @@ def cast_first(op, inputs, attrs):
 
 @Hook
 def cast_call(function, how, args, kwargs):
-    """Call `function` with inputs cast as the words `how` of the column `autocast` say. Filled by
-    `amp`, and not called before `mixed_precision.enabled` is set there."""
+    """Call `function` with inputs cast as `how`, a text of the column `autocast`, says. Filled by
+    `amp`, and not called before `amp` sets `mixed_precision.enabled`."""
 
 
 def autocast_call(op, inputs, attrs, out):
-    """Call the definition `op` with its inputs cast as its column `autocast` says; as they are to
-    write into `out`."""
+    """Call `op` with its inputs cast as its column `autocast` says; with `out`, they are not cast.
+    """
     if out is not None:
         return cast_call(op.call, "off", inputs, {**attrs, "out": out})
     return cast_call(op.call, op.autocast, inputs, attrs)
@@ -80,13 +80,13 @@ def accept(op, x, kind, position):
 
 
 def number_tensor(x):
-    """A Python number as a 0-d tensor of the type that it has in PyTorch."""
+    """A Python number as a 0-d tensor of its dtype in PyTorch."""
     return wrap(get().xp.asarray(x, dtypes.of_scalar(x).np), get())
 
 
 def on_one_device(op, inputs, kinds):
-    """The inputs, which must be on one device; but a 0-d tensor of the CPU may stand for a number
-    anywhere."""
+    """The inputs on one device. RuntimeError if they are on several, except that a 0-d tensor on
+    the CPU may take the place of a number on any device."""
     found = dict.fromkeys(x.backend for x in inputs if isinstance(x, Tensor))
     if len(found) > 1:
         if together := next((F.together for F in found if F.together), None):
@@ -103,13 +103,13 @@ def on_one_device(op, inputs, kinds):
 
 @Hook
 def overridden(op, inputs, attrs):
-    """The answer of an argument with ``__torch_function__`` to the call of `op`, as (answer,); None
-    if there is no such argument. Filled by `autograd.dispatch`."""
+    """The answer of an argument's ``__torch_function__`` to the call of `op`, as (answer,); None if
+    no argument has one. Filled by `autograd.dispatch`."""
 
 
 def failed(op, error, inputs, attrs):
-    """Raise what explains `error`, which `op` raised on these arguments; or return what one of them
-    answers."""
+    """Handle `error`, which `op` raised on these arguments: return the answer of an argument with
+    ``__torch_function__``, else raise an error that explains it."""
     found = overridden(op, inputs, attrs)
     if found is None:
         raise late.explain_failure(op, error, inputs, attrs) from None
@@ -117,9 +117,8 @@ def failed(op, error, inputs, attrs):
 
 
 def unsupported(op, error, inputs, attrs):
-    """Return NotImplemented for operands that are neither tensors nor numbers, so that Python tries
-    their reflected method or says that the types do not go together; raise any other error of an
-    operator."""
+    """Handle `error` of an operator: return NotImplemented for operands that are neither tensors
+    nor numbers, so that Python tries their reflected method or raises TypeError; else `failed`."""
     ours = Tensor, np.ndarray, np.generic, *NUMBERS
     if all(isinstance(x, ours) or hasattr(x, "__torch_function__") for x in inputs):
         return failed(op, error, inputs, attrs)

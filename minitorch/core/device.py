@@ -1,9 +1,9 @@
 """`device`: where a tensor's memory lives, in PyTorch's spelling ("cpu", "cuda", "cuda:1", "sim");
-and the backends.
+and the table of backends.
 
-A backend stands for one device and is made when that device is first asked for: `get(device)` finds
-or makes it. `register` adds a kind of device; makers are named as "module:function", so that
-nothing is imported before it is used.
+There is one backend for each device: `get(device)` makes it on first use. `register` adds a kind of
+device; the function that makes its backends is named as "module:function", so that nothing is
+imported before it is used.
 """
 
 from contextvars import ContextVar
@@ -13,15 +13,14 @@ from .registry import Hook, find, late
 
 __all__ = ["device", "get", "host", "made", "register", "stand_in"]
 
-# `register` adds to them
 TYPES = ["cpu", "cuda", "sim", "meta", "xpu", "mps", "hpu", "mtia", "xla"]
-MAKERS: dict = {}                           # type of device -> (maker, which index None stands for)
+MAKERS: dict = {}      # type of device -> (maker, function that gives the index None stands for)
 MADE: dict = {}                                            # (type, index) -> the backend
 HOST = "cpu", None
 
-# the backend of new tensors in this thread; None: the CPU's
+# the backend of new tensors in this thread; None: that of the CPU
 default: ContextVar = ContextVar("default", default=None)
-# the defaults outside of the blocks that are open
+# a stack of the defaults to restore when the open `with device(...)` blocks end
 outer: ContextVar = ContextVar("outer", default=())
 
 
@@ -29,8 +28,8 @@ class device:
     """``device("cuda:1")``, ``device("cuda", 1)`` or ``device("cpu")``; hashable, equal by value.
 
     `type` is the kind of hardware, `index` its number or None for the current one. The kinds are
-    "cpu" (NumPy), "cuda" (CuPy) and "sim", which runs the CUDA kernels on the processor. Also a
-    context manager: the tensors created inside live there.
+    "cpu" (NumPy), "cuda" (CuPy) and "sim", which runs the CUDA kernels on the processor. As a
+    context manager, it creates new tensors on that device.
     """
 
     __slots__ = ("type", "index")
@@ -70,7 +69,7 @@ class device:
         return device, (self.type, self.index)
 
     def __enter__(self):
-        backend = get(self)                                # or an error, before anything is changed
+        backend = get(self)                                # may raise, so before anything changes
         # a stack, so that a device can be entered inside itself
         outer.set((*outer.get(), default.get()))
         default.set(backend)
@@ -83,10 +82,10 @@ class device:
 
 
 def register(type, maker, current=None):
-    """Let ``device(type)`` stand for the backends that ``maker(index)`` returns.
+    """Register ``maker(index)``, which returns the backend of ``device(type, index)``.
 
-    `current` returns the index that is meant where none is given. Both are functions or the names
-    of functions, "module:function".
+    `current` returns the index to use when none is given. Both are functions or the names of
+    functions, "module:function".
     """
     MAKERS[type] = maker, current
     if type not in TYPES:
@@ -104,7 +103,8 @@ def get(where=None):
     where = device(where)
     key = where.type, where.index
     if where.type not in MAKERS:
-        raise RuntimeError(f"device '{where}' has no backend here: known are {', '.join(MAKERS)}")
+        raise RuntimeError(f"no backend registered for device '{where}'; registered: "
+                           f"{', '.join(MAKERS)}")
     maker, current = MAKERS[where.type]
     if where.index is None and current is not None:
         key = where.type, named(current)()
@@ -122,22 +122,22 @@ def stand_in(backend, other):
 
 
 def host():
-    """The CPU's backend."""
+    """The backend of the CPU."""
     return MADE.get(HOST) or get("cpu")
 
 
 def made():
-    """The (type, index) of the devices that are in use."""
+    """The (type, index) of each device whose backend has been made."""
     return list(MADE)
 
 
 @Hook
 def accelerator():
-    """The backend of the GPU in use; None where there is no GPU. Filled by `backends`."""
+    """The backend of the GPU in use; None without a GPU. Filled by `backends`."""
 
 
 def is_pinned(array):
-    """True if a NumPy array lies in page-locked memory of a backend that is in use."""
+    """True if a NumPy array lies in page-locked memory of one of the backends."""
     return any([backend.is_pinned(array) for backend in MADE.values()])
 
 

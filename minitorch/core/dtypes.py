@@ -1,10 +1,11 @@
 """Data types: PyTorch's names over NumPy's dtypes, and PyTorch's promotion rules.
 
 Outside (on tensors, in public calls) a data type is a `dtype` of this module; inside (raw arrays,
-references, formulas) it is a NumPy dtype. `as_np` and `from_np` cross that line. The rules of
-promotion are those of https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc: a
-category (bool < integer < floating < complex) is decided by every operand, a size only by the
-operands with dimensions, if these are of that category.
+references, formulas) it is a NumPy dtype. `as_np` and `from_np` convert between the two. The
+promotion rules are those of
+https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc: every operand takes part
+in choosing the category (bool < integer < floating < complex); tensors with dimensions choose the
+size alone if one of them is of that category.
 """
 
 import builtins
@@ -21,8 +22,8 @@ class dtype:
     """The type of a tensor's elements, such as ``minitorch.float32``.
 
     Attributes: `name`, `itemsize` (bytes), `is_floating_point`, `is_complex`, `is_signed`, and
-    `np`, the NumPy dtype. Its text is PyTorch's (``torch.float32``), so that what is printed can be
-    pasted into a program.
+    `np`, the NumPy dtype. It prints as in PyTorch (``torch.float32``), so that printed values can
+    be pasted into a program.
     """
 
     __slots__ = ("name", "category", "itemsize", "is_signed", "_np")
@@ -51,7 +52,8 @@ class dtype:
         return complex128 if self is float64 else complex64
 
     def to_real(self):
-        """The floating-point type of a complex type's parts; any other type itself."""
+        """The floating-point type of a complex type's parts; other types are returned as they are.
+        """
         return {"complex32": float16, "complex64": float32, "complex128": float64}.get(self.name,
                                                                                        self)
 
@@ -79,7 +81,7 @@ uint64 = dtype("uint64", INTEGER, 8, False)
 FLOAT8 = [dtype("float8_" + name, FLOATING, 1, name != "e8m0fnu")  # kept, not computed with
           for name in "e4m3fn e5m2 e4m3fnuz e5m2fnuz e8m0fnu".split()]
 float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = FLOAT8
-# a name for lists of types: there are no such tensors
+# only a name, for programs that list dtypes: there are no complex32 tensors
 complex32 = chalf = dtype("complex32", COMPLEX, 4)
 float16 = half = dtype("float16", FLOATING, 2)
 bfloat16 = dtype("bfloat16", FLOATING, 2)
@@ -90,22 +92,22 @@ complex128 = cdouble = dtype("complex128", COMPLEX, 16)
 
 ALL = (bool, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32,
        float64, complex64, complex128)
-LIMITED = (uint16, uint32, uint64)                   # which PyTorch promotes to floating types only
+LIMITED = (uint16, uint32, uint64)                   # PyTorch promotes these to floats only
 NAMES = ("bool uint8 int8 int16 short int32 int int64 long uint16 uint32 uint64 float16 half "
          "bfloat16 float32 float float64 double complex32 chalf complex64 cfloat complex128 "
          "cdouble").split() + [d.name for d in FLOAT8]
 
-# One dictionary from either spelling to the NumPy dtype, one back. Those of ml_dtypes join them
-# when first used.
+# One dictionary from either spelling to the NumPy dtype, and one back. The types of ml_dtypes are
+# added when first used.
 _np_of = {key: d._np for d in ALL if d._np is not None for key in (d, d._np)}
 _dtype_of = {d._np: d for d in ALL if d._np is not None}
 _PYTHON = {builtins.bool: bool, builtins.int: int64, builtins.float: float64, complex: complex128}
 _default = float32
-EXTENDED = {d.name: d for d in (bfloat16, *FLOAT8)}        # which NumPy has from ml_dtypes
+EXTENDED = {d.name: d for d in (bfloat16, *FLOAT8)}        # ml_dtypes adds these to NumPy
 
 
 def load(d):
-    """Register ml_dtypes' type of that name; a clear error where the package is missing."""
+    """Register the type of that name from ml_dtypes; RuntimeError if the package is missing."""
     if d is complex32:
         raise NotImplementedError("there are no complex32 tensors: use complex64")
     try:
@@ -149,12 +151,12 @@ def from_np(d):
 
 
 def get_default_dtype():
-    """The floating-point type that tensors of Python floats get; float32 unless changed."""
+    """The dtype of tensors made from Python floats; float32 unless changed."""
     return _default
 
 
 def set_default_dtype(d):
-    """Set the type that tensors of Python floats get: one of the floating-point types."""
+    """Set the dtype of tensors made from Python floats to a floating-point type."""
     global _default
     if not (isinstance(d, dtype) and d.is_floating_point):
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
@@ -163,8 +165,8 @@ def set_default_dtype(d):
 
 
 def of_scalar(x):
-    """The type that the Python number `x` has in PyTorch: bool, int64, the default dtype or its
-    complex twin."""
+    """The dtype of the Python number `x` in PyTorch: bool, int64, the default dtype or its complex
+    counterpart."""
     x = x.item() if isinstance(x, np.generic) else x
     kind = _PYTHON.get(type(x)) or next((d for t, d in _PYTHON.items() if isinstance(x, t)), None)
     if kind is None:
@@ -176,7 +178,7 @@ def of_scalar(x):
 
 @cache
 def promote_types(type1, type2):
-    """The smallest type that holds both, by PyTorch's rules (int64 with float32 is float32)."""
+    """The result type of two dtypes by PyTorch's rules (int64 with float32 is float32)."""
     a, b = sorted((type1, type2), key=lambda d: d.category)
     if a is b:
         return b
@@ -200,8 +202,8 @@ def promote_types(type1, type2):
 
 @cache
 def _result_category(dimensioned, zero_dim, number):
-    """The result type of operands grouped as PyTorch groups them; each group's type, or None where
-    empty."""
+    """The result type of operands in PyTorch's three groups: tensors with dimensions, 0-d tensors,
+    numbers. Each argument is the type of one group, or None if the group is empty."""
     def combine(strong, weak):
         if strong is None or weak is None:
             return strong or weak
@@ -227,6 +229,6 @@ def common_dtype(operands):
 
 
 def can_cast(from_, to):
-    """Whether PyTorch's promotion rules allow the cast: not to a lower category, such as from float
+    """True if PyTorch's promotion rules allow the cast: not to a lower category, such as from float
     to integer."""
     return from_.category <= to.category

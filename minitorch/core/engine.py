@@ -1,8 +1,8 @@
 """The backward pass: gradients flow from the outputs to the leaves in reverse topological order.
 
-`run` counts how many gradients each node of the graph will be sent, then runs a node when all of
-its gradients are in. It is a loop, not a recursion, so a chain of a million calls is no deeper than
-a chain of two. A node here is a `Node` or a leaf tensor.
+`run` counts how many gradients each node of the graph will receive, then runs a node when all of
+them have arrived. It is a loop, not a recursion, so the length of a chain of calls is not limited
+by Python's stack. A node here is a `Node` or a leaf tensor.
 """
 
 import sys
@@ -18,9 +18,9 @@ from .tensor import wrap
 def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told=False):
     """Pull the `seeds` (tensors) back from the `roots` (nodes).
 
-    With `capture`, a dict whose keys are nodes, their gradients are put into it and nothing is
-    accumulated into leaves; otherwise the gradient of each leaf is added to its `grad`. `told`:
-    node hooks were already notified.
+    With `capture`, a dict whose keys are nodes, the gradients of these nodes are stored in it and
+    no `grad` changes; otherwise the gradient of each leaf is added to its `grad`. `told`: node
+    hooks were already notified.
     """
     if graph.node_hooks is not None and not told:
         return tell_backward(partial(run, roots, seeds, create_graph, retain_graph, capture, True))
@@ -52,13 +52,14 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
             node.release()
 
 
-# A place is what a pass knows of a node: the node, how many gradients are still to come, what has
-# arrived, and whether the engine made that array.
+# A place is a pass's record of one node, a list: the node, the number of gradients still to come,
+# the sum of those that have arrived, and True if the engine made that array and may add to it.
 LEFT, GRADIENT, OWNED = 1, 2, 3
 
 
 def count_uses(roots):
-    """The places of the roots and of all nodes below them; and a list of the nodes."""
+    """The places of the roots and of all nodes that they depend on; and a list of these nodes,
+    without the leaves."""
     order, places = [], {}
     for root in roots:
         if root not in places:
@@ -77,7 +78,7 @@ def count_uses(roots):
 
 
 def upstream(order, capture):
-    """The nodes through which a gradient must pass on its way to those in `capture`."""
+    """The nodes that a gradient passes through on its way to those in `capture`."""
     users = {}
     for node in order:
         for parent in node.parents:
@@ -94,8 +95,7 @@ def upstream(order, capture):
 
 
 def seeded(roots, seeds, places, create_graph):
-    """The places of the roots that can run at once, once the `seeds` have arrived at all of
-    them."""
+    """Put the `seeds` into the places of the roots; returns the places that can run at once."""
     ready = []
     for root, seed in zip(roots, seeds):
         place, g = places[root], seed if create_graph else seed.array
@@ -110,8 +110,7 @@ def seeded(roots, seeds, places, create_graph):
 
 # ---- one step -----------------------------------------------------------------------------------
 def arrived(node, g, create_graph, wanted, capture):
-    """The gradient of a node once all of it is in: its hooks run, and it is captured if that is
-    asked for."""
+    """The complete gradient of a node, after its hooks; stored if `capture` asks for it."""
     captured = capture is not None and node in capture
     if node.hooks is not None and g is not None and (capture is None or captured or node in wanted):
         g = before_node(node, g, create_graph)
@@ -132,8 +131,8 @@ def pull_with_hooks(node, g, create_graph):
 
 # ---- adding up ----------------------------------------------------------------------------------
 def send_arrays(node, pulled, places, ready):
-    """Add the gradients `pulled` from `node`, arrays, to what has arrived at its parents; note
-    those that are ready."""
+    """Add the gradients `pulled` from `node` (arrays) to those that have arrived at its parents;
+    append the parents that are complete to `ready`."""
     if node.__class__ is OutputNode:
         return send_output(node, pulled[0], places, ready)
     for i, parent in enumerate(node.parents):
@@ -143,7 +142,7 @@ def send_arrays(node, pulled, places, ready):
         if gp is not None:
             if (gp.__class__ is not node.backend.ndarray
                 and gp.__class__ is not parent.backend.ndarray):
-                # sparse, or 0-d
+                # a sparse gradient, or a NumPy scalar in place of a 0-d array
                 gp = gp.sent_to(parent) if hasattr(gp, "sent_to") else node.backend.asarray(gp)
             is_leaf = not parent.parents
             shape = parent.array.shape if is_leaf else parent.shape
@@ -155,26 +154,26 @@ def send_arrays(node, pulled, places, ready):
             else:
                 place[GRADIENT] = gp
                 if alone and (is_leaf or place[LEFT] > 1) and getattr(gp, "base", gp) is None:
-                    place[OWNED] = True                    # it will be kept, or added to
+                    place[OWNED] = True                    # the leaf keeps it, or `add` adds to it
         left = place[LEFT] = place[LEFT] - 1
         if not left:
             ready.append(place)
 
 
 def add(place, g):
-    """Add an array to the one that has arrived at a place, in its memory if the engine has made
-    that."""
+    """Add an array to the gradient that has arrived at a place; in place if the engine owns it."""
     held = place[GRADIENT]
     if place[OWNED] and held.dtype == g.dtype:
         place[GRADIENT] += g
         return
-    total = held + g                                       # of 0-d arrays it is a NumPy scalar
+    total = held + g                                       # a NumPy scalar if both are 0-d
     is_array = total.__class__ is held.__class__ or total.__class__ is g.__class__
     place[GRADIENT], place[OWNED] = total if is_array else place[0].backend.asarray(total), True
 
 
 def send_tensors(node, pulled, places, ready):
-    """The same for tensors, of a pass that is itself recorded."""
+    """`send_arrays` for the tensors of a pass that is itself recorded. Nothing is added in place:
+    the sums are recorded too."""
     if node.__class__ is OutputNode:
         return send_output(node, pulled[0], places, ready)
     for i, parent in enumerate(node.parents):
@@ -189,7 +188,8 @@ def send_tensors(node, pulled, places, ready):
 
 
 def send_output(node, g, places, ready):
-    """Add the gradient of one output of an op with several, whose node has a list of them."""
+    """Pass the gradient of an `OutputNode` on to its node, which collects a list with one gradient
+    for each output."""
     place = places[node.parents[0]]
     if g is not None:
         if place[GRADIENT] is None:
@@ -200,7 +200,8 @@ def send_output(node, g, places, ready):
 
 
 def send_nothing(node, places, ready):
-    """Count that nothing more comes from `node`; note the parents that are ready."""
+    """Note that `node` sends nothing more to its parents; append those that are complete to
+    `ready`."""
     for parent in node.parents:
         if parent is not None:
             place = places[parent]
@@ -210,7 +211,7 @@ def send_nothing(node, places, ready):
 
 
 def summed(F, node, i, g, shape):
-    """A gradient in the shape that its parent has: broadcasting is undone."""
+    """The gradient `g`, summed over the dimensions that were broadcast from `shape`."""
     try:
         return F.sum_to(g, shape=tuple(shape))
     except ValueError:                        # ``x.data = ...`` of another size, between the passes
@@ -219,14 +220,15 @@ def summed(F, node, i, g, shape):
                            f"{list(shape)}") from None
 
 
-# An array that a formula has just made, that is no view, and that nobody else refers to (not the
-# graph, not another gradient of the same formula, not a view) may be written to. NumPy finds
-# temporaries to reuse in the same way. Without counts of references nothing is taken to be alone.
+# The engine may write to an array that a formula has just made, if it is not a view and nothing
+# else refers to it (not the graph, not another gradient of the same formula, not a view). Its
+# reference count says so; NumPy finds temporaries to reuse in the same way. On a Python without
+# reference counts, no array counts as unshared.
 references = getattr(sys, "getrefcount", lambda x: 0)
 
 
 def count_alone():
-    """The number that `references` gives in `send_arrays` for an object that only the list there
+    """The result of `references` in `send_arrays` for an object that only the list `pulled` there
     refers to."""
     pulled = [object()]
     gp = pulled[0]                                         # noqa: F841  as in `send_arrays`
@@ -237,15 +239,15 @@ ALONE = count_alone()
 
 
 def accumulate(leaf, g, create_graph, is_owned):
-    """Add a gradient to ``leaf.grad``: an array that nothing else holds, which lies in memory as
-    the leaf does."""
+    """Add a gradient to ``leaf.grad``, an array that nothing else refers to and that has the leaf's
+    memory layout."""
     if leaf._grad is None:
         if create_graph:
             leaf._grad = g
         else:
             own = is_owned and g.strides == leaf.array.strides
             leaf._grad = wrap(g if own else own_grad(g, leaf.array, is_owned), leaf.backend)
-    elif create_graph or leaf._grad.array.strides is None:  # a sparse one may become dense
+    elif create_graph or leaf._grad.array.strides is None:  # a sparse sum may become dense
         leaf._grad = leaf._grad + (g if create_graph else wrap(g, leaf.backend))
     else:
         leaf._grad.array += g

@@ -1,7 +1,7 @@
-"""Errors in PyTorch's classes and words that several packages raise.
+"""Errors that several packages raise, with PyTorch's classes and messages.
 
-Calls check nothing beforehand that NumPy checks anyway: when a call fails,
-`minitorch/explain/failures.py` looks at the arguments again, slowly, and finds the words.
+Calls do not repeat the checks that NumPy makes: when a call fails, `minitorch/explain/failures.py`
+examines the arguments again, slowly, and words the message.
 """
 
 import numpy as np
@@ -14,15 +14,14 @@ ArrayLinAlgError = np.linalg.LinAlgError
 
 
 class OutOfMemoryError(RuntimeError):
-    """The GPU's memory does not suffice. The process can go on: free what is not needed and try
-    again."""
+    """The GPU is out of memory. The process can go on: free unused tensors and try again."""
 
 
 OutOfMemoryError.__module__ = "torch"
 
 
 def worded(error):
-    """An error that a forward pass raises with class and words that are final:
+    """`error`, marked so that its class and message stay as they are when a call fails with it:
     ``raise worded(ValueError(...))``."""
     error.explained = True
     return error
@@ -32,7 +31,7 @@ def checked_dim(dim, ndim):
     """`dim` counted from the front; IndexError, with the valid range, if there is no such
     dimension.
 
-    A number has one dimension here.
+    A 0-d tensor counts as having one dimension, as in PyTorch.
     """
     n = ndim or 1
     if not -n <= dim < n:
@@ -60,7 +59,7 @@ TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
 
 
 def not_implemented(name, dtype):
-    """NotImplementedError, in PyTorch's words, for an op that does not take a (NumPy) dtype."""
+    """NotImplementedError, in PyTorch's words, for an op that does not support a (NumPy) dtype."""
     way = ({"f": "long", "V": "long", "c": "abs"}.get(dtype.kind, "float") if dtype.itemsize > 1
            else "float")
     kind = TYPE_NAMES.get(dtype.name, dtype.name.capitalize())

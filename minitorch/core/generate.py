@@ -1,5 +1,5 @@
-"""The functions that users call: generated from the definitions, compiled when they are first
-called."""
+"""The functions that users call: generated from the definitions, and compiled on their first call.
+"""
 
 import inspect
 import linecache
@@ -46,11 +46,12 @@ def look_for_tangents():
                 scope["load"]()
 
 
-# The types of Python numbers that a `Number` input takes in the fast call.
+# The types of Python numbers that a `Number` input may have in the fast call.
 NUMBERS = frozenset({int, float})
 f32, f64, i32, i64 = map(np.dtype, ("float32", "float64", "int32", "int64"))
 
-# The names that generated code may use. `graph` is the module, because its version counter moves.
+# The names that generated code may use. `graph` is the module, because its `version_counter` and
+# `node_hooks` are rebound.
 NAMES = dict(Tensor=Tensor, new=object.__new__, mark_view=mark_view, laid_out=LAID_OUT, graph=graph,
              grad_mode=grad_mode, Node=Node, MultiOutputNode=MultiOutputNode, OutputNode=OutputNode,
              TypedNode=TypedNode, TypedMultiOutputNode=TypedMultiOutputNode,
@@ -64,12 +65,12 @@ NAMES = dict(Tensor=Tensor, new=object.__new__, mark_view=mark_view, laid_out=LA
 
 
 def compile_call(op):
-    """Write the function that users call, as `dataclasses` writes an ``__init__``.
+    """Generate the function that users call, as `dataclasses` generates an ``__init__``.
 
-    Written out, not looped over ``*inputs``, for a real signature and half the cost;
-    ``print(op.source)`` shows it. Two are made from one template: the one users call, for float32
-    and float64 on one device, and ``op.bare``, for which `minitorch/core/call.py` prepares
-    everything else. Each is compiled when it is first called.
+    Its source is written out for each op instead of looping over ``*inputs``: so it has a real
+    signature and half the cost. ``print(op.source)`` shows it. One template gives two functions:
+    the one that users call, for float32 or float64 on one device, and ``op.bare``, for all other
+    inputs once `minitorch/core/call.py` has converted them. Each is compiled on its first call.
     """
     vjps = {f"vjp_{x}": r for x, r in op.vjps.items()}
     op.pull = deferred("pull", f"<minitorch gradient of {op.name}>", lambda: write_pull(op),
@@ -80,7 +81,7 @@ def compile_call(op):
                               lambda: write_call(op, bare=False), {"op": op})
     call.__doc__, call.op = op.__doc__, op
     call.__signature__ = public_signature(op)
-    # formulas say F.cat(*pieces)
+    # formulas call F.cat(*pieces)
     spread = (lambda *t, **attrs: call(t, **attrs)) if op.variadic else call
     setattr(recorded, op.name, staticmethod(spread))
     return call
@@ -101,11 +102,11 @@ def stub(*args, **kwargs):
 
 
 def deferred(name, filename, write, scope):
-    """A function whose source is written and compiled when it is first called.
+    """A function whose source is written and compiled on its first call.
 
-    Importing the package would otherwise take most of its time compiling ops that the program never
-    calls. The function stays the same object: its code is exchanged, so whoever holds it sees the
-    change.
+    Otherwise the import would spend most of its time compiling ops that the program never calls.
+    The function starts with the code of `stub`; the first call replaces that code in the same
+    object, so all references to the function see the change.
     """
     namespace = {"__name__": "minitorch.generated"}
     function = FunctionType(stub.__code__, namespace, name)
@@ -115,10 +116,10 @@ def deferred(name, filename, write, scope):
         source = write()
         namespace.update(NAMES, **scope)
         exec(compile(source, filename, "exec"), namespace, own := {})
-        made = own[name]                                   # of this thread: two may call at once
+        made = own[name]           # from a dict of this call: two threads may call at once
         linecache.cache[filename] = (len(source), None, [line + "\n"
                                                          for line in source.splitlines()], filename)
-        target = namespace.get("target", function)     # which `autograd.dispatch` may have replaced
+        target = namespace.get("target", function)     # `autograd.dispatch` may have set another
         target.__defaults__, target.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
         target.__code__ = made.__code__
         return target

@@ -1,5 +1,7 @@
-"""Whether calls are recorded or cast, in each thread. Users enter the modes of
-`minitorch/autograd/grad_mode.py`."""
+"""The modes of each thread: recording, inference, `vmap`, forward mode, mixed precision.
+
+Users switch them by the classes of `minitorch/autograd/grad_mode.py`.
+"""
 
 import threading
 
@@ -9,21 +11,24 @@ from . import dtypes
 class GradMode(threading.local):
     """The mode of the current thread.
 
-    `batches`: the `BatchedBackend`s of the `vmap`s that run, the innermost last; `each`: whether
-    gradients of what is the same for all elements of a batch are those of each element, not their
-    sum.
+    - `enabled`: calls are recorded
+    - `inference`: `inference_mode` is on
+    - `batches`: the `BatchedBackend`s of the running `vmap`s, the innermost last
+    - `each`: a value shared by all elements of a batch gets one gradient per element, not their sum
+    - `levels`: the open levels of forward mode, the innermost last
     """
 
     enabled, inference, each = True, False, False
     batches: tuple = ()
-    levels: tuple = ()                           # of forward mode that are open, the innermost last
+    levels: tuple = ()
 
 
 class MixedPrecision(threading.local):
     """Mixed precision in the current thread.
 
-    `enabled` if it is on for any type of device; `devices`: the 16-bit dtype of each type where it
-    is on; `defaults`: that dtype where a block does not say.
+    - `enabled`: it is on for some type of device
+    - `devices`: the 16-bit dtype for each type of device for which it is on
+    - `defaults`: that dtype for blocks that do not give one
     """
 
     def __init__(self):
@@ -32,12 +37,14 @@ class MixedPrecision(threading.local):
 
 
 grad_mode, mixed_precision = GradMode(), MixedPrecision()
-open_levels: list = []                 # and batches, of all threads: empty, they spare calls a look
+# The open levels and batches of all threads. A list is quicker to test than an attribute of a
+# `threading.local`, so calls look at `grad_mode` only if these are not empty.
+open_levels: list = []
 open_batches: list = []
 
 
 class recording:
-    """Calls inside the block are recorded or not: the plain form of `enable_grad` and `no_grad`."""
+    """Switches recording on or off in a block: the plain form of `enable_grad` and `no_grad`."""
 
     def __init__(self, on):
         self.on = on

@@ -1,12 +1,12 @@
 """The graph: a node for each recorded call, and a version counter for each piece of memory.
 
 A `Node` stands for one call. Its `parents` say where its inputs came from: a Node, a leaf tensor,
-or None for a constant. That is all the graph there is: tensors point to nodes, nodes to nodes,
-nothing points back, so nothing is kept alive by a cycle.
+or None for a constant. There is no other structure: tensors point to nodes, nodes to nodes, and
+nothing points back, so there are no reference cycles.
 
-A write in place is counted on the array that owns the memory, so that a tensor, its views and its
-detached twins share one count, and a node can tell whether what it saved has changed since;
-``x.data`` has a count of its own.
+A write in place is counted on the array that owns the memory, so a tensor, its views and its
+detached copies share one count, and a node can tell whether a value that it saved has changed
+since. ``x.data`` has a count of its own.
 """
 
 import sys
@@ -18,7 +18,7 @@ from .registry import Hook, late
 version_counter = 0                  # the number of writes in place so far, anywhere
 # id of an array that owns memory -> weak reference, for arrays made in inference mode
 inference: dict = {}
-# the `NodeHook`s of `core/hooks.py`, notified of all nodes; None: none
+# the `NodeHook`s of `core/hooks.py`, which are notified of all nodes; None if there are none
 node_hooks: tuple | None = None
 
 
@@ -38,10 +38,10 @@ class Node:
     """
 
     __slots__ = ("op", "parents", "saved", "shape", "backend", "time", "hooks", "__weakref__")
-    is_function = False                           # the call of a function that the user has written
+    is_function = False                           # True for the node of an `autograd.Function`
 
     def name(self):
-        """The name PyTorch gives this kind of node, such as ``MulBackward0``."""
+        """PyTorch's name for this kind of node, such as ``MulBackward0``."""
         name = self.op.node_name
         return name if name.__class__ is str else name(self)
 
@@ -61,13 +61,13 @@ class Node:
         return pull(self.backend, g, saved, self.parents)
 
     def release(self):
-        """Free the saved values; a second backward pass will say so."""
+        """Free the saved values; a second backward pass raises an error that says so."""
         if self.op.saves_arrays:
             self.saved = None
 
     def as_tensors(self, values=None):
-        """The saved arrays, or `values` in their place, as tensors, each standing where it stood in
-        the graph."""
+        """The saved arrays, or `values` in their place, as tensors attached to the graph where they
+        came from."""
         return self.op.recorded.placed_values(self, self.saved if values is None else values)
 
     def checked_values(self):
@@ -79,6 +79,7 @@ class Node:
         return self.saved
 
     def check_unwritten(self):
+        """RuntimeError if a saved array was written to since this node was recorded."""
         for value in self.saved:
             for x in value if isinstance(value, tuple) else (value,):
                 if isinstance(x, self.backend.ndarray):
@@ -93,7 +94,8 @@ class Node:
 
 
 def made_node(op, parents, saved, shape, backend, kind=Node):
-    """A node that no generated call has made; `kind` is its class."""
+    """A new node, for code outside generated calls (which do the same inline); `kind` is its class.
+    """
     node = object.__new__(kind)
     node.op, node.parents, node.saved, node.shape = op, parents, saved, shape
     node.backend, node.time, node.hooks = backend, version_counter, None
@@ -101,29 +103,29 @@ def made_node(op, parents, saved, shape, backend, kind=Node):
 
 
 def set_node_hooks(hooks):
-    """Replace the list of node hooks, which is one for all threads; none cost a call one
-    ``is None``."""
+    """Replace the list of node hooks, which all threads share. While it is empty, a call pays one
+    ``is None`` for it."""
     global node_hooks
     node_hooks = tuple(hooks) or None
 
 
 def record(node, result):
-    """Put a new node behind its one `result`, and tell all node hooks."""
+    """Attach a new node to its single `result`, and notify all node hooks."""
     result.node, result.needs_grad = node, True
     if node_hooks is not None:
         tell_recorded(node, result)
 
 
 def tell_recorded(node, result):
-    """Tell all node hooks of a new node."""
+    """Notify all node hooks of a new node."""
     for hook in node_hooks or ():
         hook.recorded(node, result)
 
 
 @Hook
 def note_inference(tensor):
-    """Note that a tensor was made in inference mode, in `inference`. Filled by
-    `autograd.inference`."""
+    """Note in `inference` that a tensor was made in inference mode. Filled by `autograd.inference`.
+    """
 
 
 # ------------------------------------------------------------------ several outputs
@@ -131,16 +133,16 @@ class MultiOutputNode(Node):
     """The node of an op with several outputs: its gradient is a tuple, None for outputs that were
     not used.
 
-    `shape` is the tuple of the outputs' shapes. Each output has a `OutputNode` of its own in front
-    of this node, so that the common case of one output pays nothing for this one.
+    `shape` is the tuple of the outputs' shapes. Between each output and this node there is an
+    `OutputNode`, so that ops with one output pay nothing for this case.
     """
 
     __slots__ = ()
 
 
 def wrap_outputs(arrays, backend, Tensor):
-    """The outputs of an op with several, as a tuple of tensors (of the arrays' own tuple type, if
-    it has one)."""
+    """Tensors around the result arrays of an op with several outputs, in a tuple; in a named tuple
+    if the arrays come in one."""
     made = []
     for y in arrays:
         t = object.__new__(Tensor)
@@ -151,14 +153,14 @@ def wrap_outputs(arrays, backend, Tensor):
 
 
 def attach_outputs(node, outputs, differentiable):
-    """Put `node` behind the outputs that have a gradient."""
+    """Attach `node` to the outputs that have a gradient."""
     for i, (t, on) in enumerate(zip(outputs, differentiable)):
         if on:
             t.node, t.needs_grad = OutputNode(node, i), True
 
 
 class OutputNode(Node):
-    """Output `op` (an int here) of a `MultiOutputNode` node."""
+    """One output of a `MultiOutputNode`. Its index stands in `op`, as an int."""
 
     __slots__ = ()
 
@@ -178,8 +180,8 @@ class OutputNode(Node):
 
 # ------------------------------------------------------------------ writes in place
 class Version:
-    """The writes to one piece of memory: how many, when the last one was, who wrote, from which
-    line."""
+    """The writes to one piece of memory: their number (`count`), and of the last one the `time`,
+    the op (`writer`) and the user's `line`."""
 
     __slots__ = ("count", "time", "writer", "line", "ref")
 
@@ -260,7 +262,8 @@ def bump_version(tensor, writer, line=None):
 
 
 def calling_line():
-    """File and line of the innermost call that is not in this package: who asked for the write."""
+    """File and line of the innermost frame outside this package: the line that asked for the write.
+    """
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_globals.get("__name__") or ""

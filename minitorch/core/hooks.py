@@ -1,6 +1,7 @@
-"""Hooks: on one tensor or node, run around its step of a backward pass, and on all nodes at once.
+"""Hooks: those of one tensor or node, which run around its step of a backward pass, and node hooks,
+which see all nodes.
 
-The methods by which users register them are in `autograd/hooks.py`.
+The methods by which users register the former are in `autograd/hooks.py`.
 """
 
 from functools import partial
@@ -19,10 +20,12 @@ class HookDict(dict):
 
 
 class Hooks:
-    """The hooks of one node or leaf, by when they run; `retain`: the tensors that want the gradient
-    kept.
+    """The hooks of one node or leaf.
 
-    `pre` are hooks of tensors, `node_pre` and `post` those of nodes, `accumulated` those of leaves.
+    - `pre`: hooks of tensors, on the gradient before it is used
+    - `node_pre`, `post`: hooks of nodes, before and after their step
+    - `accumulated`: hooks of leaves, after their `grad` has changed
+    - `retain`: weak references to the tensors that called `retain_grad`
     """
 
     def __init__(self):
@@ -31,20 +34,19 @@ class Hooks:
 
 
 def hooks_of(node):
-    """The hooks of a node or a leaf, made when first asked for."""
+    """The hooks of a node or a leaf, created on first use."""
     if node.hooks is None:
         node.hooks = Hooks()
     return node.hooks
 
 
-# ------------------------------------------------------------------ around one step of a backward
-# pass
+# ---- around one step of a backward pass ---------------------------------------------------------
 def before_node(place, g, create_graph):
-    """Run the hooks that see a gradient before it is used, and add it to the `grad` of tensors that
-    retain it."""
+    """Run the hooks that see a gradient before it is used; tensors with `retain_grad` add it to
+    their `grad`. Returns the gradient, which hooks may replace."""
     hooks = place.hooks
     seen = shown(place, g, create_graph) if hooks.pre or hooks.retain else None
-    for hook in list(hooks.pre.values()):          # one tensor for all: a hook may leave word on it
+    for hook in list(hooks.pre.values()):          # all see one tensor: hooks may set attributes
         result = hook(seen)
         if result is not None:
             g = taken(hook, result, g, create_graph)
@@ -64,7 +66,7 @@ def before_node(place, g, create_graph):
 
 
 def after_node(place, pulled, g, create_graph):
-    """Run the hooks that see a node's input and output gradients together."""
+    """Run the hooks that see both gradients of a node: of its inputs and of its outputs."""
     for hook in list(place.hooks.post.values()):
         gs = g if type(g) is list else (g,)
         result = hook(tuple([shown(place, x, create_graph) for x in pulled]),
@@ -75,8 +77,8 @@ def after_node(place, pulled, g, create_graph):
 
 
 def after_leaf(leaf, g, create_graph):
-    """Run the hooks of a leaf whose `grad` has grown by `g`: its own, and those of its
-    `AccumulateGrad`."""
+    """Run the hooks of a leaf after `g` was added to its `grad`: its own, and those of its
+    `AccumulateGrad` node."""
     for hook in list(leaf.hooks.accumulated.values()):
         result = hook(leaf)
         if result is not None and result is not leaf:
@@ -87,7 +89,7 @@ def after_leaf(leaf, g, create_graph):
 
 
 def shown(place, g, create_graph):
-    """A gradient as hooks see it."""
+    """A gradient as hooks see it: a tensor, or None."""
     return g if g is None or create_graph else wrap(g, place.backend.backend)
 
 
@@ -100,8 +102,8 @@ def retain(tensor, g, create_graph):
 
 
 def taken(hook, result, g, create_graph):
-    """The gradient that a hook returned in the place of `g`; an error unless it is of the same
-    kind."""
+    """The gradient that a hook returned to replace `g`; an error unless it is a tensor of the same
+    dtype and shape."""
     if not isinstance(result, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}': hook "
                         f"'{name_of(hook)}' must return a Tensor, or None to leave the gradient as "
@@ -117,8 +119,7 @@ def taken(hook, result, g, create_graph):
 
 
 def replaced(hook, results, gs, create_graph):
-    """The tuple that the hook of a node returned in the place of the gradients `gs`; None leaves
-    all as they are."""
+    """The gradients that a hook of a node returned, in a tuple, to replace `gs`."""
     if not isinstance(results, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(results).__name__}'")
     if len(results) != len(gs):
@@ -133,17 +134,17 @@ def name_of(hook):
     return getattr(hook, "__name__", None) or type(hook).__name__
 
 
-# ------------------------------------------------------------------ hooks on all nodes
+# ---- hooks on all nodes -------------------------------------------------------------------------
 class NodeHook:
-    """Told of all nodes while it is in the list: anomaly mode, the profiler, the compiler.
-    Subclasses override some.
+    """Notified of all nodes while it is in the list: the base of anomaly mode, the profiler, the
+    compiler. Subclasses override the methods that they need.
 
-    The list is one for all threads. While it is empty, a call and a step of a backward pass pay one
+    All threads share one list. While it is empty, a call and a step of a backward pass pay one
     ``is None``.
     """
 
     def recorded(self, node, result):
-        """Called with each new node and what its call returned: a tensor or a tuple of some."""
+        """Called with each new node and the result of its call, a tensor or a tuple of tensors."""
 
     def run(self, node, pull):
         """Called for each step of a backward pass; returns ``pull()``, the gradients for the node's
@@ -151,18 +152,18 @@ class NodeHook:
         return pull()
 
     def backward(self, run):
-        """Called for each backward pass as a whole; has to call ``run()``."""
+        """Called for each backward pass as a whole; must call ``run()``."""
         run()
 
 
 def add_node_hook(hook):
-    """Tell `hook` of all nodes from now on; the last one added is the outermost of those that run
-    around a step."""
+    """Notify `hook` of all nodes from now on. Around a step, the hook that was added last is the
+    outermost."""
     graph.set_node_hooks((*(graph.node_hooks or ()), hook))
 
 
 def remove_node_hook(hook):
-    """Tell `hook` no more; nothing happens if it is not in the list."""
+    """Stop notifying `hook`; nothing happens if it is not in the list."""
     graph.set_node_hooks([h for h in graph.node_hooks or () if h is not hook])
 
 

@@ -1,9 +1,9 @@
 """Writes in place: the ops with a trailing underscore, assignment to a slice, ``out=``.
 
-An in-place op is its out-of-place twin followed by `overwrite`, which writes the result into the
-tensor's memory and gives the tensor the result's node. If the tensor is a view, its base was
-changed too: the base's new node is "the old base with this part replaced" (`as_strided_scatter`),
-and all views of the base get a node behind that.
+An in-place op computes its out-of-place counterpart and then calls `overwrite`, which writes the
+result into the tensor's memory and gives the tensor the result's node. If the tensor is a view, its
+base has changed too: the base's new node is "the old base with this part replaced"
+(`as_strided_scatter`), and every view of the base gets a new node that reads from it.
 """
 
 import numpy as np
@@ -24,15 +24,16 @@ __all__ = ["inplace", "overwrite"]
 
 @Hook
 def write_tangents(target, result):
-    """Forward mode, after a write of `result` into `target`: its tangents. Filled by
-    `autograd.tangents`."""
+    """Update the tangents of `target` in forward mode, after `result` was written into it. Filled
+    by `autograd.tangents`."""
 
 
 def inplace(name, call, op=None, repeated=False):
-    """The in-place twin, ``x.name_(...)``, of the function `call` (of the definition `op`, if any).
+    """The in-place version, ``x.name_(...)``, of the function `call` (of the definition `op`, if it
+    has one).
 
-    `repeated`: it may write to expanded tensors, since elements that share their memory get the
-    same value.
+    `repeated`: it may write to expanded tensors, since elements that share memory get the same
+    value.
     """
     ufunc = (getattr(np, op.xp_name, None) if op is not None and op.forward is None
              and op.differentiable else None)
@@ -59,11 +60,11 @@ def inplace(name, call, op=None, repeated=False):
 
 
 def before(target, op, others):
-    """`target` as it is before the write: a copy with its node, if derivative formulas will read
-    its value."""
+    """`target` as an input of the op: if derivative formulas will read its value, a copy with its
+    node, because the write replaces the value."""
     reads_it = op is None or op.inputs[0].name in op.saved_fields
     recorded = target.needs_grad or any([getattr(x, "needs_grad", False) for x in others])
-    is_leaf = target.needs_grad and target.node is None    # which `overwrite` will refuse
+    is_leaf = target.needs_grad and target.node is None    # `overwrite` will refuse it: no copy
     if is_leaf or not (reads_it and recorded and grad_mode.enabled):
         return target
     copy = wrap(target.array.copy(), target.backend)
@@ -72,8 +73,8 @@ def before(target, op, others):
 
 
 def is_plain(target, args, kinds):
-    """True if nothing is recorded and all operands are of the target's own dtype, of these kinds,
-    or Python numbers."""
+    """True if the op can write straight into the target: nothing is recorded, and the operands are
+    Python numbers or tensors of the target's dtype, which is of one of these `kinds`."""
     own, records, base = target.array, grad_mode.enabled, target._base
     d = own.dtype
     if (d.itemsize <= 2 or d.kind not in kinds or graph.inference or open_levels
@@ -94,8 +95,8 @@ def is_plain(target, args, kinds):
 
 
 def is_alike(x, target, records):
-    """True if the tensor `x` needs no gradient, and has the dtype and backend of `target` and a
-    shape that fits."""
+    """True if the tensor `x` needs no gradient, has the dtype and backend of `target`, and
+    broadcasts to its shape."""
     array, own = x.array, target.array
     if array.dtype is not own.dtype or x.backend is not target.backend or records and x.needs_grad:
         return False
@@ -103,8 +104,8 @@ def is_alike(x, target, records):
 
 
 def overwrite(target, result, writer, repeated=False):
-    """Make `target` hold what `result`, a tensor computed from it, holds; `repeated`: even if it is
-    expanded."""
+    """Write the values of `result` into `target`, and give it the node of `result`. `repeated`:
+    also if `target` is expanded."""
     check_is_no_leaf(target, writer, result)
     check_can_hold(target, result, writer)
     if result.array.shape != target.array.shape:
@@ -125,6 +126,8 @@ def overwrite(target, result, writer, repeated=False):
 
 
 def check_is_no_leaf(target, writer, result=None):
+    """RuntimeError if `target` may not be written to because it is an inference tensor, a leaf that
+    requires grad, or a view that cannot get a new node."""
     if graph.inference and target.is_inference() and not grad_mode.inference:
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not "
                            "allowed. You can make a clone to get a normal tensor before doing "
@@ -149,7 +152,7 @@ def check_is_no_leaf(target, writer, result=None):
 
 
 def check_can_hold(target, result, writer):
-    """Whether the result's dtype may be written into the target's."""
+    """RuntimeError if the result's dtype cannot be cast to the target's."""
     have, want = dtypes.from_np(result.array.dtype), dtypes.from_np(target.array.dtype)
     if have is not want and not dtypes.can_cast(have, want):
         raise RuntimeError(f"result type {have.name} can't be cast to the desired output type "
@@ -157,7 +160,8 @@ def check_can_hold(target, result, writer):
 
 
 def adopt(target, result):
-    """Give `target` the node of `result`; give its base and the other views nodes behind it."""
+    """Give `target` the node of `result`, and new nodes to its base and to the base's other views.
+    """
     base = target if target._base is None else target._base
     views = views_to_remake(base) if base._views else ()
     if base is target:
@@ -171,7 +175,7 @@ def adopt(target, result):
 
 
 def put(tensor, node):
-    """Give a tensor another node. `retain_grad` follows it."""
+    """Give a tensor another node; a `retain_grad` on the tensor moves to it."""
     hooks = tensor.node.hooks if tensor.node is not None else None
     if hooks is not None and hooks.retain:
         hooks_of(node).retain += [ref for ref in hooks.retain if ref() is tensor]

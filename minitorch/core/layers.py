@@ -1,4 +1,4 @@
-"""The layers at the backend interface: functions around the ops of all backends, while a block
+"""Layers at the backend interface: functions wrapped around the ops of all backends while a block
 runs.
 
     def wrap(name, function, backend):
@@ -6,13 +6,14 @@ runs.
 
     with pushed(wrap): ...
 
-A backend looks each op up once and keeps the function. Entering and leaving make all backends look
-up again, and then `wrap` is asked for the function to keep: a call never asks whether there are
-layers, and costs nothing more. ``full_x`` stands for op `x` with all that it keeps. The function
-returned must have the `takes_halves` of the one given.
+A backend looks each op up once and keeps the function. Entering or leaving a layer makes all
+backends look up again, and each lookup calls `wrap` for the function to keep. So calls do not check
+for layers and cost nothing extra. ``full_x`` is op `x` with the values that it keeps for the
+backward pass. The function that `wrap` returns must have the same attribute `takes_halves` as the
+one given.
 
-Layers nest, and leave in any order. The stack is one for all threads; an op that has begun ends as
-it began.
+Layers nest, and may be left in any order. All threads share one stack. A change of the stack does
+not affect ops that are already running.
 """
 
 import functools
@@ -21,14 +22,15 @@ import weakref
 
 __all__ = ["pushed", "observed"]
 
-stack: tuple = ()                                 # the layers, in the order in which they are asked
-backends: weakref.WeakSet = weakref.WeakSet()              # all that live
+stack: tuple = ()                                          # the layers, from the innermost
+backends: weakref.WeakSet = weakref.WeakSet()              # all living backends
 _changing = threading.Lock()
 
 
 class pushed:
-    """A layer on the stack, as a context. `first`: beneath the layers there are, for one that puts
-    another function in the place of its own, such as the reference in the place of a kernel.
+    """A context that puts a layer on the stack. `first`: below the layers already there, for a
+    layer that replaces functions, such as a kernel by its reference; the others then wrap the
+    replacement.
     """
 
     def __init__(self, wrap, first=False):
@@ -45,7 +47,7 @@ class pushed:
 
 
 def change(layers):
-    """Replace the stack, then have all backends look up again: in this order, see
+    """Replace the stack, then make all backends look up again. The order matters: see
     `Backend.look_up`."""
     global stack
     stack = layers
@@ -54,9 +56,9 @@ def change(layers):
 
 
 class observed(pushed):
-    """A layer that tells of calls: ``begin(name, arrays, attrs, backend)`` is called before each op
-    on raw arrays, ``end(token, result)`` after it, where `token` is what `begin` returned and
-    `result` None if the op raised.
+    """A layer that reports each call: ``begin(name, arrays, attrs, backend)`` is called before each
+    op on raw arrays, ``end(token, result)`` after it. `token` is the value that `begin` returned;
+    `result` is None if the op raised.
     """
 
     def __init__(self, begin, end):
@@ -64,8 +66,8 @@ class observed(pushed):
         self.begin, self.end = begin, end
 
     def told(self, name, function, backend):
-        """`function`, which tells of its calls while the layer is on the stack: somebody may have
-        kept it."""
+        """`function`, which reports its calls while the layer is on the stack. It checks for that
+        since other code may have kept the function."""
         name = name.removeprefix("full_")
 
         @functools.wraps(function, updated=())

@@ -1,21 +1,19 @@
-"""The memory layout of results: PyTorch's rules of which dimension varies fastest, in one place.
+"""The memory layout of results: PyTorch's rules for the order of dimensions in memory.
 
-The column `layout` of a definition names the rule of its results, which the generated call applies
-("contiguous" means in the order of the indices):
+The column `layout` of a definition names the rule for its results. The generated call applies it:
 
-- "contiguous": whatever the inputs are
-- "inputs": as the inputs lie, by `order_of` of all of them: what PyTorch's TensorIterator does
-- "first": as the first input lies
-- "channels": with the channels last if those of the first input are, else contiguous
-- "channels of two": with the channels last if those of the first or the second input are, else
-  contiguous
-- "joined": with the channels last if those of all inputs are, else contiguous
-- None: as the forward pass leaves it. That of the array module's elementwise functions is "inputs",
-  but where operands lie in different orders the result is contiguous: a check would cost each call
-  of `add` 4 %.
+- "contiguous": in the order of the indices, for any inputs
+- "inputs": in the order that `order_of` derives from all inputs, as PyTorch's TensorIterator does
+- "first": in the order of the first input
+- "channels": channels_last if the first input is, else contiguous
+- "channels of two": channels_last if the first or the second input is, else contiguous
+- "joined": channels_last if all inputs are, else contiguous
+- None: as the forward pass leaves it. The array module's elementwise functions follow "inputs",
+  except that operands of different orders give a contiguous result; a check for these would cost
+  each call of `add` 4 %.
 
 Copies, casts, the ``*_like`` functions and `Tensor.grad` use the same functions. NumPy's
-``order="K"`` is another rule: it takes a dimension that is repeated for the fastest one.
+``order="K"`` is a different rule: it treats expanded dimensions as innermost.
 """
 
 __all__ = ["LAID_OUT", "copied", "copy_like", "dense_order", "empty", "inverse", "is_channels_last",
@@ -24,12 +22,13 @@ __all__ = ["LAID_OUT", "copied", "copy_like", "dense_order", "empty", "inverse",
 
 # ---- the rule -----------------------------------------------------------------------------------
 def order_of(shape, *strides):
-    """The dimensions of a result, from the slowest in memory to the fastest; None for the order of
-    the indices.
+    """The dimensions of a result, from the outermost in memory to the innermost; None if that is
+    the order of the indices.
 
-    `strides` are those of the inputs, 0 where an input is repeated. Two dimensions are compared in
-    the first input that repeats neither; of equal steps the smaller dimension is the faster one.
-    Where no input decides, they stay in order.
+    `strides` has a tuple for each input, with 0 for the dimensions along which it is broadcast. Two
+    dimensions are compared by their strides in the first input that is broadcast along neither; if
+    the strides are equal, the smaller dimension is the inner one. If no input decides, they stay in
+    order.
 
     >>> order_of((2, 3), (1, 2)), order_of((2, 3), (0, 1)), order_of((2, 3), (3, 1), (1, 2))
     ((1, 0), None, None)
@@ -48,7 +47,7 @@ def order_of(shape, *strides):
 
 
 def compare(shape, strides, a, b):
-    """1 if dimension `a` is slower than `b`, -1 if it is faster, 0 if no input decides."""
+    """1 if dimension `a` lies outside of `b` in memory, -1 if inside, 0 if no input decides."""
     for steps in strides:
         if steps[a] and steps[b]:
             if steps[a] != steps[b]:
@@ -59,14 +58,14 @@ def compare(shape, strides, a, b):
 
 
 def strides_in(shape, array):
-    """The strides of an array as one of `shape`: 0 where it is repeated."""
+    """The strides of an array that is broadcast to `shape`: 0 for the dimensions that repeat it."""
     lead = len(shape) - array.ndim
     return (0,) * lead + tuple([0 if n == 1 and shape[lead + i] != 1 else s
                                 for i, (n, s) in enumerate(zip(array.shape, array.strides))])
 
 
 def order_like(shape, arrays):
-    """`order_of` a result of these arrays."""
+    """`order_of` for a result of `shape`, computed from these arrays."""
     if all([a.flags.c_contiguous and a.shape == shape for a in arrays]):
         return None
     if len(shape) in (4, 5) and all([a.shape == shape and is_channels_last(a) for a in arrays]):
@@ -76,18 +75,18 @@ def order_like(shape, arrays):
 
 # ---- channels_last ------------------------------------------------------------------------------
 def channels_order(ndim):
-    """The dimensions of (N, C, ...) with the channels last."""
+    """The order of the dimensions (N, C, ...) in channels_last."""
     return (0, *range(2, ndim), 1)
 
 
 def is_channels_last(array):
-    """Whether an array of 4 or 5 dimensions is dense with the channels last."""
+    """True if an array has 4 or 5 dimensions, is dense, and lies in channels_last."""
     return array.ndim in (4, 5) and array.transpose(channels_order(array.ndim)).flags.c_contiguous
 
 
 def suggests_channels_last(array):
-    """Whether the strides are those of a channels_last array or a piece of one; False where they
-    could be both's."""
+    """True if the strides are those of a channels_last array or a slice of one; False if they fit
+    a contiguous array too."""
     if array.ndim not in (4, 5) or array.strides[1] == 0 or not array.size:
         return False
     least = 0
@@ -101,7 +100,7 @@ def suggests_channels_last(array):
 
 # ---- arrays by the rule -------------------------------------------------------------------------
 def inverse(dims):
-    """The order that undoes `dims`."""
+    """The permutation that undoes `dims`."""
     out = [0] * len(dims)
     for i, d in enumerate(dims):
         out[d] = i
@@ -116,12 +115,12 @@ def copied(array, order, dtype=None):
 
 
 def own_order(array):
-    """The order of a copy of an array: as it lies, repeated dimensions in their places."""
+    """The order of a copy of an array: its own, with expanded dimensions left in their places."""
     return None if array.flags.c_contiguous else order_like(array.shape, (array,))
 
 
 def copy_like(array, dtype=None):
-    """A copy that lies as the array does (PyTorch's ``preserve_format``), cast to `dtype`."""
+    """A copy in the array's own order (PyTorch's ``preserve_format``), cast to `dtype`."""
     if array.flags.c_contiguous:
         return array.copy() if dtype is None else array.astype(dtype)
     return copied(array, own_order(array), dtype)
@@ -135,15 +134,15 @@ def empty(xp, shape, order, dtype, maker="empty"):
 
 
 def lies_in(array, order):
-    """Whether an array is dense, with its dimensions in `order`."""
+    """True if an array is dense, with its dimensions in `order`."""
     return (array if order is None else array.transpose(order)).flags.c_contiguous
 
 
 def dense_order(array):
-    """The order of an array that has neither gaps nor repetition; None for any other.
+    """The order of an array that has neither gaps nor repetition; None for other arrays, and for
+    contiguous ones.
 
-    Where a dimension of size 1 lets it lie in two formats at once, its strides say which one it was
-    made for.
+    With a dimension of size 1 an array may fit two formats at once; then its strides decide.
     """
     if array.flags.c_contiguous and 1 not in array.shape:
         return None
@@ -152,12 +151,12 @@ def dense_order(array):
 
 
 def own_grad(g, leaf, is_owned):
-    """A gradient as ``leaf.grad`` keeps it: as the leaf lies if that is dense, else contiguous; a
-    copy unless owned."""
-    if g.strides is None:                                  # a sparse one
+    """A gradient as ``leaf.grad`` keeps it: in the order of the leaf (an array) if that is dense,
+    else contiguous; a copy unless the engine owns `g`."""
+    if g.strides is None:                                  # a sparse gradient
         return g.copy()
     order = dense_order(leaf) if leaf.strides is not None else None
-    exact = order is None or 1 not in g.shape      # else its strides may be those of another format
+    exact = order is None or 1 not in g.shape          # else its strides may be of another format
     return g if is_owned and exact and lies_in(g, order) else copied(g, order)
 
 
@@ -197,7 +196,8 @@ def contiguous(F, y, *inputs):
 
 
 def each(y, f):
-    """`f` of one result, or of each of several; numbers have no layout."""
+    """``f(y)`` for one result, a tuple or list for several. Numbers have no layout and stay as they
+    are."""
     if isinstance(y, (tuple, list)):
         return getattr(y, "_make", type(y))([f(x) if hasattr(x, "strides") and x.ndim else x
                                              for x in y])

@@ -1,4 +1,4 @@
-"""Memory that is written to: elements that share it, and inputs that lie in it."""
+"""Checks before a write: elements of the target that share memory, and inputs that overlap it."""
 
 import numpy as np
 
@@ -11,14 +11,14 @@ __all__ = ["consistent", "extent", "may_overlap", "overlaps", "require_apart", "
 
 
 def may_overlap(a, b):
-    """Whether two arrays lie in one stretch of memory; True also for arrays of a device, which
-    NumPy cannot ask."""
+    """True if the memory of two arrays may overlap. It is always True for arrays of a device, about
+    which NumPy cannot tell."""
     return (not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray))
             or np.may_share_memory(a, b))
 
 
 def overlaps(array):
-    """Whether elements share memory, as those of an expanded tensor do."""
+    """True if elements of an array share memory, as in an expanded tensor."""
     if not array.size:
         return False
     steps = sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1)
@@ -31,7 +31,7 @@ def overlaps(array):
 
 
 def require_no_overlap(array):
-    """RuntimeError if elements that are to be written share memory."""
+    """RuntimeError if elements of an array that will be written to share memory."""
     if not array.flags.forc and overlaps(array):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor "
                            "refers to a single memory location. Please clone() the tensor before "
@@ -39,11 +39,11 @@ def require_no_overlap(array):
 
 
 def consistent(array, result, repeated):
-    """`result`, the tensor that is to be written to `array`: RuntimeError if elements that share
-    memory would differ.
+    """The tensor `result`, which is about to be written to `array`. RuntimeError if elements that
+    share memory would get different values.
 
-    Of such elements only the last one has a gradient in the tensor returned, since memory holds one
-    of them.
+    In the tensor returned, only the last of such elements has a gradient: the memory holds the
+    value of one of them.
     """
     require_consistent(array, result.array, repeated)
     if not result.needs_grad or not overlaps(array):
@@ -57,11 +57,10 @@ def consistent(array, result, repeated):
 
 
 def require_consistent(array, values, repeated):
-    """RuntimeError unless elements of `array` that share memory are to be given equal `values`.
+    """RuntimeError unless elements of `array` that share memory would get equal `values`.
 
-    Elements of expanded tensors may be written at all only if `repeated`. PyTorch looks at expanded
-    tensors only; what it computes in windows that overlap otherwise depends on the order in which
-    it visits the elements.
+    An expanded tensor is refused unless `repeated`. PyTorch checks expanded tensors only; in other
+    overlapping views its result depends on the order in which it visits the elements.
     """
     if not array.flags.forc and overlaps(array):
         expanded = any(not step and n > 1 for n, step in zip(array.shape, array.strides))
@@ -70,8 +69,8 @@ def require_consistent(array, values, repeated):
 
 
 def agree(array, values):
-    """Whether all elements of an array that overlaps itself keep the `values` written to it; it is
-    left as it was."""
+    """True if every element of an array that overlaps itself still has its value after `values`
+    are written to it. The array is restored."""
     before = array.copy()
     array[...] = values
     kept = array.copy()
@@ -81,16 +80,15 @@ def agree(array, values):
 
 
 def steps(array):
-    """Size and stride of the dimensions that lead anywhere: one of size 1 is not seen in memory."""
+    """Size and stride of each dimension but those of size 1, whose stride has no effect."""
     return [(n, step) for n, step in zip(array.shape, array.strides) if n != 1]
 
 
 def require_apart(target, *sources):
-    """RuntimeError if a source of a write (a tensor) lies in the memory of the target, but not in
-    the same places.
+    """RuntimeError if a source of a write (a tensor) partly overlaps the memory of the target.
 
-    As in PyTorch, where either has gaps or repeats elements they are taken to be apart: all values
-    are computed before the first is written.
+    As in PyTorch, arrays with gaps or repeated elements pass. That is safe, because all values are
+    computed before the first is written.
     """
     for x in sources:
         source = getattr(x, "array", target)
@@ -103,15 +101,15 @@ def require_apart(target, *sources):
 
 
 def shared_memory():
-    """The error about an input in the memory that is written to."""
+    """The error for an input that overlaps the memory that is written to."""
     return RuntimeError("unsupported operation: some elements of the input tensor and the "
                         "written-to tensor refer to a single memory location. Please clone() the "
                         "tensor before performing the operation.")
 
 
 def extent(array):
-    """Where the memory of an array begins and ends, if its elements fill it without gaps and
-    repetition."""
+    """The addresses at which the memory of an array begins and ends; None if its elements leave
+    gaps or repeat."""
     reach = sum((n - 1) * step for n, step in zip(array.shape, array.strides)) + array.itemsize
     if array.size and reach == array.nbytes and (array.flags.forc or not overlaps(array)):
         return pointer(array), pointer(array) + reach

@@ -1,8 +1,8 @@
-"""PyTorch's older signatures, ``x.add_(0.5, y)`` and ``x.addcmul_(0.5, y, z)``, as optimisers of
-its first years write.
+"""PyTorch's older signatures, ``x.add_(0.5, y)`` and ``x.addcmul_(0.5, y, z)``, which optimisers
+from its first years use.
 
-There the numbers stand among the tensors, in the order of the keywords that they are today. PyTorch
-takes them with a warning. A call in today's signature pays nothing: these calls have too many
+In them the numbers that are keywords today stand among the tensors, in the same order. PyTorch
+accepts such calls with a warning. They cost calls in today's signature nothing: they have too many
 positional arguments for it.
 """
 
@@ -13,10 +13,9 @@ __all__ = ["older", "sorted_out"]
 
 
 def sorted_out(name, args, tensors, numbers):
-    """The arguments `args` of a call in an older signature: (tensors, {keyword: number}), for
-    `tensors` of the first.
+    """Sort the arguments `args` of a call in an older signature into (tensors, {keyword: number}).
 
-    TypeError if it is no such call.
+    `tensors` is the number of tensors, and `numbers` the keywords. TypeError for any other call.
     """
     found = [x for x in args if isinstance(x, Tensor)]
     rest = [x for x in args if not isinstance(x, Tensor)]
@@ -32,11 +31,11 @@ def sorted_out(name, args, tensors, numbers):
 
 
 def older(op, inputs, attrs, out):
-    """The answer of an op that takes older signatures, where one of the numbers `attrs` is a tensor
-    or a scalar.
+    """Call an op that takes older signatures, if one of its numbers `attrs` is a tensor or a NumPy
+    scalar.
 
-    That is so in an older call, whose arguments are shifted, and in one of today with
-    ``value=tensor``.
+    There are two such calls: one in an older signature, whose arguments are shifted, and one in
+    today's with ``value=tensor``.
     """
     today = all(isinstance(x, Tensor) for x in inputs)
     if not today:

@@ -6,20 +6,21 @@ others (`Op` lists the columns). Everything else is derived from the registry `O
 methods, in-place methods, `out=`, gradient checks, parity tests, reference pages.
 `minitorch/ops/define.py` has the decorators by which definitions are written.
 
-- A formula is given the values that its parameters name: inputs, `out`, attributes, or
+- A formula receives the values that its parameters name: inputs, `out`, attributes, or
   ``<input>_shape`` and ``<input>_dtype``; the graph keeps only these.
-- A formula uses operators and ``F.<op>``, nothing else, because it runs twice: on raw arrays, F
-  being the Backend, and on tensors, F being `recorded`, when the backward pass is itself recorded.
-- ``joint=formula(F, g, needs, ...)`` returns the gradients of all inputs as a tuple, where they
-  share work; `needs` says which of them are asked for.
-- The first input is cast to an attribute `dtype`, where it is given, before the forward pass.
-- An op whose forward pass returns a tuple has several outputs; then `g` is a tuple with None for an
-  unused one, and a formula may ask for one of them (`out1`) instead of all, so that the others may
-  be written to afterwards.
+- A formula uses operators and ``F.<op>``, nothing else, because it must run on two kinds of values:
+  on raw arrays, with F the Backend, and on tensors, with F `recorded`, when the backward pass is
+  itself recorded.
+- ``joint=formula(F, g, needs, ...)`` returns the gradients of all inputs as a tuple, if they share
+  work; `needs` has a bool for each input.
+- If an attribute `dtype` is given, the first input is cast to it before the forward pass.
+- An op whose forward pass returns a tuple has several outputs. Then `g` is a tuple with None for
+  unused ones, and a formula may name one of them (`out1`) instead of all, so that the others may be
+  written to afterwards.
 - ``keeps=("mean", "rstd")``: the forward pass returns ``(result, mean, rstd)``. Callers get the
-  result; formulas read the saved intermediates by these names. They are constants to a recorded
-  backward pass: a formula hands them to a backward op, whose own formulas know how they depend on
-  the inputs.
+  result; formulas read the saved intermediates by these names. A recorded backward pass treats them
+  as constants: so a formula passes them to a backward op, whose own formulas account for how they
+  depend on the inputs.
 """
 
 from collections.abc import Callable
@@ -44,8 +45,8 @@ else:
 
 
 class Input:
-    """One array argument: `name`, `kind` ("tensor", "number", "other" or "variadic"), and whether
-    None will do."""
+    """One array argument: `name`, `kind` ("tensor", "number", "other" or "variadic"), and
+    `optional`, True if it may be None."""
 
     def __init__(self, name, kind="tensor", optional=False):
         self.name, self.kind, self.optional = name, kind, optional
@@ -53,18 +54,18 @@ class Input:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Op:
-    """The definition of one op. Each column is one fact about it; whoever needs the fact asks the
-    definition.
+    """The definition of one op. Each column is one fact about it; code that needs the fact reads it
+    here.
 
-    From the function that is decorated, or what is said in its place:
+    From the decorated function, or given in its place:
 
     - `name`: in `OPS`, in messages, and as ``F.<name>``
-    - `forward`: the reference, ``forward(F, *arrays, **attributes)`` on raw arrays; None if
-      `xp_name` is all there is
+    - `forward`: the reference, ``forward(F, *arrays, **attributes)`` on raw arrays; None for an op
+      that `xp_name` computes
     - `inputs`: the arrays that it takes, as `Input`s
     - `attrs`: its attributes, as (name, default) pairs
-    - `scalars`: the attributes annotated `float`, for which NumPy's scalars and tensors of one
-      element will do
+    - `scalars`: the attributes annotated `float`, which may be NumPy scalars and tensors of one
+      element too
     - `older`: it takes PyTorch's older signature too, with numbers among the tensors
       (`minitorch/core/older.py`)
     - `vjps`: the derivative formula (VJP) of each input, by name
@@ -74,48 +75,47 @@ class Op:
 
     - `promotion`: how inputs are brought to one dtype, a word of `minitorch/core/promotion.py`;
       None: they are not
-    - `refuses`: kinds of dtypes, as NumPy's letters, that are not supported ("b" bools, "iub" all
-      but floats)
-    - `check`: a function of the raw inputs that raises an error before their dtypes are brought
-      together
+    - `refuses`: unsupported kinds of dtypes, as NumPy's letters ("b" bools, "iub" bools and
+      integers)
+    - `check`: a function of the raw inputs that may raise an error before their dtypes are promoted
     - `of_numbers`: all inputs may be Python numbers
     - `native`: 16-bit floats are not computed in float32
     - `casts`: an attribute `dtype` casts the first input before the call (False: the forward pass
-      reads it)
-    - `autocast`: in mixed precision inputs are cast to 16 bits ("lower"), to float32 ("float32") or
-      to the widest of them ("promote"), perhaps by type of device ("float32 on cpu, promote on
-      cuda"); None: they are not cast
+      uses the attribute itself)
+    - `autocast`: in mixed precision, inputs are cast to 16 bits ("lower"), to float32 ("float32")
+      or to the widest type among them ("promote"); it may differ by type of device ("float32 on
+      cpu, promote on cuda"); None: they are not cast
 
     The forward pass:
 
     - `dims`: which dimensions of inputs and results go together, in the index notation of
       `minitorch/ops/dims.py`: "*" (elementwise), "* [dim] -> * [dim]", "* n k, * k m -> * n m";
-      None: nobody relies on any
+      None: no code relies on any
     - `xp_name`: the array module's function that computes the op
     - `view`: the result shares memory with the first input
-    - `outputs`: 1; or a bool for each output, whether it has a gradient; or "list", any number that
-      all have one
+    - `outputs`: 1; or a tuple with a bool for each output, True if it has a gradient; or "list" for
+      any number of outputs, all with gradients
     - `keeps`: names of intermediates that it returns after its result, for derivative formulas only
-    - `restores`: an input that formulas find in one of these, if it has the input's shape: the
-      input is None to them then. Its name, the intermediate's, and a function of F and all `keeps`
-      that makes it for a recorded backward pass
-    - `overlap`: ``out=`` may be an input; False where elements are written elsewhere than they are
-      read
-    - `layout`: of its results in memory, a rule of `minitorch/core/layouts.py`; None: as the
-      forward pass leaves them
+    - `restores`: an input that need not be saved because formulas can read an intermediate in its
+      place; formulas then get None for the input. A tuple: the input's name, the intermediate's,
+      and a function of F and all `keeps` that computes the input for a recorded backward pass. It
+      applies where both have the same shape
+    - `overlap`: ``out=`` may be an input; False if elements are not written where they are read
+    - `layout`: the memory layout of its results, a rule of `minitorch/core/layouts.py`; None: as
+      the forward pass leaves them
 
     The backward pass:
 
-    - `complex`: what the formulas are for complex numbers: "holomorphic", derivatives as for real
-      ones, conjugated by `core/complex.py`, or "conjugate", PyTorch's convention as written; None:
-      what reads values refuses them
-    - `flat`: inputs whose gradients have zero derivatives: recorded, they are tied to the inputs
-      and require gradients
-    - `together`: the gradients of all inputs, where all are asked for and the single formulas would
-      repeat work
-    - `joint`: the derivative formula of all inputs at once, where they share work
+    - `complex`: the meaning of the formulas for complex numbers: "holomorphic": they are written as
+      for real numbers, and `core/complex.py` conjugates; "conjugate": they follow PyTorch's
+      convention as written; None: the op refuses complex numbers if a formula reads values
+    - `flat`: inputs whose gradients have zero derivatives; in a recorded pass these gradients are
+      tied to the inputs, so that they require gradients (`core/recording.py`)
+    - `together`: a formula for the gradients of all inputs, used if all are needed and the single
+      formulas would repeat work
+    - `joint`: one formula for the gradients of all inputs in place of the single ones
     - `tangent`: how the forward derivative follows from the formulas (`autograd/tangents.py`), if
-      not as they say
+      that cannot be derived from the values they read
     - `node_name`: PyTorch's name of the graph node (default: from `name`), or a function of the
       node that returns it
 
@@ -123,25 +123,25 @@ class Op:
 
     - `mismatch`: a function of the shapes of two inputs that do not fit, which returns the error's
       text, or None
-    - `flops`: a function of the result and the inputs (raw arrays): the FLOPs of its products and
-      sums
-    - `inline`: few array calls, which `compile` traces one by one; other ops are one instruction
-    - `zeros`: "kept" by a function of one element, so that sparse tensors are computed by their
-      values; "linear" if those at one place need not be added up first; None: sparse tensors are
-      refused
+    - `flops`: a function of the result and the inputs (raw arrays) that returns the FLOPs of the
+      products and sums
+    - `inline`: it makes few array calls, and `compile` traces each of them; other ops become one
+      instruction
+    - `zeros`: "kept": it maps 0 to 0, so sparse tensors are computed by their values; "linear": the
+      same, and values at one place need not be added up first; None: sparse tensors are refused
     - `by_values`: the shape of its result depends on values; `compile` leaves functions with such
       ops to Python
-    - `fusible`: `compile` may compute it in chunks, in one loop with elementwise neighbours, on the
-      CPU
-    - `functor`: the CUDA functor of an element, ``"softplus(beta, threshold)"`` with the attributes
-      that it takes
+    - `fusible`: on the CPU, `compile` may compute it in chunks, in one loop with elementwise
+      neighbours
+    - `functor`: the CUDA functor for one element with the attributes that it takes, such as
+      ``"softplus(beta, threshold)"``
 
     Tests:
 
-    - `domain`: input name -> range, where not all of [-2, 2] will do
+    - `domain`: input name -> range of its values, if not [-2, 2]
     - `kinks`: where it is not differentiable: "zero", "ties" or "steps"
     - `sample`: a function of a `Draw` (`testing/strategies.py`) that makes inputs and attributes,
-      where these do not
+      if they cannot be made from the other columns
     """
 
     recorded = recorded
@@ -206,8 +206,8 @@ class Op:
         OPS[self.name] = self
 
     def describe_saved(self):
-        """Note the values that derivative formulas read (`reads`), and their places in the graph
-        (`saved_places`)."""
+        """Find the values that derivative formulas read (`reads`), and where each is attached to
+        the graph (`saved_places`)."""
         skip = 3 if self.joint else 2
         vjps = {None: self.joint} if self.joint else self.vjps | {"together": self.together}
         self.reads = {x: parameters_of(r)[skip:] for x, r in vjps.items() if r}
@@ -231,7 +231,8 @@ class Op:
                 *dict(self.attrs)}
 
     def refuse_complex(self):
-        """Refuse complex numbers if formulas that are not made for them read values."""
+        """Refuse complex numbers if `complex` is not given and formulas read values: only formulas
+        that are linear in `g` alone are right for complex numbers as they are."""
         values = {"out", "out0", "out1", *self.keeps, *[x.name for x in self.inputs
                                                         if x.kind != "other"]}
         if (self.complex is None and values.intersection(self.saved_fields)
@@ -244,7 +245,7 @@ class Op:
         return self.inputs[0].kind == "variadic"
 
     def bind(self, backend):
-        """The forward pass as a function on `backend`'s arrays, with all that it keeps."""
+        """The forward pass as a function on `backend`'s arrays; it returns the kept values too."""
         return (getattr(backend.xp, self.xp_name) if self.xp_name
                 else MethodType(self.forward, backend))
 
@@ -253,8 +254,8 @@ class Op:
 
 
 def parameters_of(function):
-    """The names of a function's parameters (`inspect.signature` would take most of the package's
-    import time)."""
+    """The names of a function's parameters. `inspect.signature` is too slow here: it would take
+    most of the package's import time."""
     return list(function.__code__.co_varnames[:function.__code__.co_argcount])
 
 

@@ -12,14 +12,14 @@ __all__ = ["resize_to", "write", "write_out"]
 
 
 def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overlap=True):
-    """Call, and write the result into `out`, a tensor or a tuple of tensors.
+    """Call the function, and write the result into `out`, a tensor or a tuple of tensors.
 
-    With `exact` it must have the result's type; with `overlap` it may be an input.
+    With `exact`, `out` must have the dtype of the result; with `overlap` it may be an input.
     """
     outs = out if isinstance(out, (tuple, list)) else (out,)
     tensors = [t for x in inputs for t in (x if isinstance(x, (tuple, list)) else (x,))
                if isinstance(t, Tensor)]
-    # sums and products are computed in the dtype of out=
+    # ops with a `dtype`, such as `sum` and `prod`, compute in the dtype of `out`
     casts = getattr(getattr(call, "op", None), "casts", False)
     if casts and attrs["dtype"] is None and isinstance(out, Tensor):
         attrs = {**attrs, "dtype": out.dtype}
@@ -46,14 +46,14 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overl
 
 
 def is_differentiated(x):
-    """True if a derivative of a tensor, backwards or forwards, may be asked for."""
+    """True if a tensor takes part in backward or forward differentiation."""
     return isinstance(x, Tensor) and (x.needs_grad and grad_mode.enabled
                                       or any([level in (x.tangents or ()) for level in grad_mode.levels]))
 
 
 def check_memory(target, inputs, overlap=True):
-    """RuntimeError if an `out` overlaps itself or an input; with `overlap` it may be all of an
-    input's memory."""
+    """RuntimeError if `target` overlaps itself or an input. With `overlap` it may coincide with an
+    input."""
     require_no_overlap(target.array)
     for x in inputs:
         if (not overlap and (x is target or (place := extent(x.array))
@@ -69,8 +69,8 @@ def write(target, array, writer):
 
 
 def resize_to(target, shape, like=None):
-    """Give an `out=` tensor the shape of the result: new memory that lies as `like` does, if it has
-    another shape."""
+    """Give an `out=` tensor the shape of the result. If its shape differs, it gets new memory in
+    the order of `like`."""
     if target.array.shape == tuple(shape):
         return
     if target.array.size:

@@ -19,7 +19,7 @@ def participants(inputs, kinds):
 
 
 def cast_all(inputs, kinds, dtype):
-    """The inputs as `dtype`: tensors by a (differentiable) cast, numbers as they fit."""
+    """The inputs as `dtype`: tensors by a (differentiable) cast, numbers by `cast_number`."""
     target = dtype.np
     return [x if kind.kind == "other" or x is None else cast_number(x, dtype)
             if not isinstance(x, Tensor) else x if x.array.dtype == target
@@ -27,8 +27,8 @@ def cast_all(inputs, kinds, dtype):
 
 
 def cast_number(x, dtype):
-    """A Python number as an operand of `dtype`, as in PyTorch: integers wrap around, 16-bit floats
-    round it."""
+    """A Python number as an operand of `dtype`, as in PyTorch: it wraps around for integers and is
+    rounded for 16-bit floats."""
     if dtype.category == dtypes.COMPLEX or dtype.category == dtypes.FLOATING:
         if dtype not in HALVES or (not x and dtype is dtypes.float16):
             return x
@@ -46,22 +46,22 @@ def cast_number(x, dtype):
 
 @functools.lru_cache(maxsize=256, typed=True)
 def round_number(x, dtype):
-    """A Python number, not 0 or -0, as a 16-bit float has it; one that would become infinite in
-    float16 stays."""
+    """A nonzero Python number, rounded to a 16-bit float; unchanged if it would become infinite in
+    float16."""
     rounded = dtype.np.type(x)
-    if dtype is dtypes.bfloat16:             # always of that type: NumPy has no weak numbers for it
+    if dtype is dtypes.bfloat16:         # NumPy would not treat a Python number as weak beside it
         return rounded
     return float(rounded) if math.isfinite(rounded) else x
 
 
 def promote_common(op, inputs, kinds, attrs):
-    """Everything in the type that PyTorch's promotion finds."""
+    """All inputs in the type of PyTorch's promotion."""
     return cast_all(inputs, kinds, dtypes.common_dtype(participants(inputs, kinds)))
 
 
 def promote_compared(op, inputs, kinds, attrs):
-    """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one that is out
-    of a tensor's range equals none of its elements, but rounded beside 16-bit floats."""
+    """Tensors in the type of PyTorch's promotion. Numbers are rounded beside 16-bit floats and
+    otherwise unchanged, so a number out of a tensor's range equals none of its elements."""
     dtype = dtypes.common_dtype(participants(inputs, kinds))
     if dtype in HALVES:
         return cast_all(inputs, kinds, dtype)
@@ -70,8 +70,8 @@ def promote_compared(op, inputs, kinds, attrs):
 
 
 def promote_factor(op, inputs, kinds, attrs):
-    """Everything in the type that PyTorch's promotion finds; beside 16-bit floats, numbers are not
-    rounded."""
+    """All inputs in the type of PyTorch's promotion; numbers are not rounded beside 16-bit floats.
+    """
     found = dtypes.common_dtype(participants(inputs, kinds))
     if found not in HALVES:
         return cast_all(inputs, kinds, found)
@@ -80,14 +80,14 @@ def promote_factor(op, inputs, kinds, attrs):
 
 
 def promote_quotient(op, inputs, kinds, attrs):
-    """As factors; integers and bools become the default float."""
+    """Like "factor"; integers and bools become the default float."""
     found = dtypes.common_dtype(participants(inputs, kinds))
     return (promote_float if found.category < dtypes.FLOATING else promote_factor)(op, inputs,
                                                                                    kinds, attrs)
 
 
 def promote_fitting(op, inputs, kinds, attrs):
-    """Everything in the type that PyTorch's promotion finds; a number must fit into it."""
+    """All inputs in the type of PyTorch's promotion; a number must fit into it."""
     dtype = dtypes.common_dtype(participants(inputs, kinds))
     inputs = [ranges.fit(x, dtype) if kind.kind == "number" and not isinstance(x, Tensor) else x
               for x, kind in zip(inputs, kinds)]
@@ -95,15 +95,15 @@ def promote_fitting(op, inputs, kinds, attrs):
 
 
 def promote_float(op, inputs, kinds, attrs):
-    """Everything in the type that PyTorch's promotion finds; integers and bools become the default
-    float."""
+    """All inputs in the type of PyTorch's promotion; integers and bools become the default float.
+    """
     found = dtypes.common_dtype(participants(inputs, kinds))
     return cast_all(inputs, kinds, dtypes.get_default_dtype() if found.category < dtypes.FLOATING
                     else found)
 
 
 def promote_same(op, inputs, kinds, attrs):
-    """No promotion: the tensors must agree; numbers are taken as they are."""
+    """No promotion: the tensors must have one dtype; numbers stay as they are."""
     found = dict.fromkeys(dtypes.from_np(x.dtype) for x in participants(inputs, kinds)
                           if hasattr(x, "dtype"))
     if len(found) > 1:
@@ -120,14 +120,14 @@ def promote_same(op, inputs, kinds, attrs):
 
 
 def promote_numbers(op, inputs, kinds, attrs):
-    """The tensors decide the type; numbers are cast to it."""
+    """No promotion: the tensors must have one dtype; numbers are cast to it."""
     inputs = promote_same(op, inputs, kinds, attrs)
     return cast_all(inputs, kinds, dtypes.common_dtype([x for x in participants(inputs, kinds)
                                                         if hasattr(x, "dtype")]))
 
 
 def promote_first(op, inputs, kinds, attrs):
-    """Everything in the type of the first input; a number must fit into it."""
+    """All inputs in the type of the first; a number must fit into it."""
     dtype = dtypes.from_np(inputs[0].array.dtype)
     inputs = [ranges.fit(x, dtype) if kind.kind == "number" and not isinstance(x, Tensor) else x
               for x, kind in zip(inputs, kinds)]
@@ -135,7 +135,7 @@ def promote_first(op, inputs, kinds, attrs):
 
 
 def promote_floating(op, inputs, kinds, attrs):
-    """No promotion: the tensors must agree, and integers are refused."""
+    """No promotion: the tensors must have one dtype, a floating-point one."""
     inputs = promote_same(op, inputs, kinds, attrs)
     for x in participants(inputs, kinds):
         if hasattr(x, "dtype"):
@@ -144,13 +144,13 @@ def promote_floating(op, inputs, kinds, attrs):
 
 
 class MixedPrecision(RuntimeError):
-    """A 16-bit input with float32 weights: the function that called the op casts, before and
-    after."""
+    """Raised for a 16-bit input with float32 weights. The function that called the op catches it,
+    and casts before and after."""
 
 
 def promote_norm(op, inputs, kinds, attrs):
-    """No promotion, and floats only; `MixedPrecision` if all but the first input, a 16-bit one, are
-    float32."""
+    """No promotion, and floats only; raises `MixedPrecision` if the first input has 16 bits and the
+    others are float32."""
     found = [x.dtype for x in participants(inputs, kinds)]
     if is_half(found[0]) and len(found) > 1 and all(d == "float32" for d in found[1:]):
         raise errors.worded(MixedPrecision(f"{op.name}(): the input is {found[0]}, the weights are "
@@ -159,7 +159,8 @@ def promote_norm(op, inputs, kinds, attrs):
 
 
 def require_tensors(*inputs):
-    """Fail for an input that is not a tensor, where a number would do: the guard names it."""
+    """The inputs' arrays. Fails for numbers in the place of tensors; the error then names the
+    argument."""
     return [x.array for x in inputs]
 
 
@@ -170,13 +171,13 @@ def require_floating(name, x):
 
 
 def promote_any(op, inputs, kinds, attrs):
-    """Any type; 16-bit floats are computed in float32 and rounded once."""
+    """Any types, unchanged; 16-bit floats are computed in float32 and rounded once."""
     return inputs
 
 
 def computing(promote):
-    """`promote`, but for 8-bit floats, which are kept and cast and not computed with:
-    NotImplementedError."""
+    """`promote`, with NotImplementedError for 8-bit floats, which can be stored and cast but not
+    computed with."""
     @functools.wraps(promote)
     def checked(op, inputs, kinds, attrs):
         inputs = promote(op, inputs, kinds, attrs)
@@ -187,7 +188,7 @@ def computing(promote):
     return checked
 
 
-# The words of the column `promotion`; the docstrings stand in the reference pages.
+# The words of the column `promotion`. The reference pages show the functions' docstrings.
 PROMOTIONS = {"common": computing(promote_common), "compared": promote_compared,
               "factor": promote_factor, "quotient": promote_quotient, "fitting": promote_fitting,
               "float": computing(promote_float), "same": promote_same, "numbers": promote_numbers,

@@ -1,4 +1,4 @@
-"""The numbers that a type can hold, and Python's numbers as they are written into tensors."""
+"""The range of each dtype, and the conversion of Python numbers that are written into tensors."""
 
 from functools import cache
 from math import inf
@@ -11,11 +11,11 @@ __all__ = ["fit", "limits"]
 
 
 def fit(x, d):
-    """The Python number `x` as it is written into a tensor of dtype `d`; RuntimeError if it is out
-    of range.
+    """The Python number `x`, converted to be written into a tensor of dtype `d`; RuntimeError if it
+    is out of range.
 
-    Fractions are cut off for integer types, negative numbers wrap around for unsigned ones, as in
-    PyTorch.
+    As in PyTorch, integer types drop the fraction, and negative numbers wrap around in unsigned
+    types.
     """
     if d.category == dtypes.COMPLEX or d.category == dtypes.BOOL:
         return x if d.category == dtypes.COMPLEX else bool(x)

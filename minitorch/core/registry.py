@@ -1,14 +1,13 @@
-"""The registry: every op definition and public function, and how the core reaches what lies above
-it.
+"""The registry: every op definition and public function, and how the core calls the packages above.
 
-A leaf: it imports nothing of the package, so that whoever defines something can enter it, and
-whoever needs something can find it, without knowing each other. There are three ways up, and no
-others:
+It imports nothing from the package, so every module can register what it defines here and find
+what others defined, without importing them. The core calls the packages above it in three ways
+only:
 
-- `late`: words and pictures, which nothing computes with: `repr`, explanations of errors, formulas
-- `guests`: public methods and functions that hand over to a package that may be absent
+- `late`: text and pictures, which no computation uses: `repr`, explanations of errors, formulas
+- `guests`: public methods and functions implemented in a package that may be absent
   (``x.to_sparse()``)
-- a `Hook`: a function with a default, which a package above fills
+- a `Hook`: a function with a default, which a package above replaces
 """
 
 from importlib import import_module
@@ -44,8 +43,8 @@ def imported(module, wanted):
 class Late:
     """Functions of higher modules, imported when first called: ``late.tensor_repr(x)``.
 
-    `places` says where each is ("module:function"). Only the package's root fills it, since only
-    the root knows what lies above the core; a test resolves every entry.
+    `places` maps each name to "module:function". Only the package's root fills it, since only the
+    root knows what lies above the core; a test resolves every entry.
     """
 
     def __init__(self):
@@ -63,8 +62,8 @@ class Late:
 
 
 class Guests(Late):
-    """The same for packages that a copy of the library may lack; ModuleNotFoundError says which one
-    is missing."""
+    """Like `Late`, for packages that a copy of the library may lack; ModuleNotFoundError names the
+    missing one."""
 
     def package_of(self, name):
         return ".".join(self.places[name].split(":")[0].split(".")[:2])
@@ -82,12 +81,12 @@ late, guests = Late(), Guests()
 
 
 class Hook:
-    """A function that a package above may replace: the one decorated is the default, what happens
-    without it.
+    """A function that a package above may replace. The decorated function is the default, which
+    runs while nothing has replaced it.
 
         @Hook
         def accelerator():
-            '''The backend of the GPU in use; None where there is none. Filled by `backends`.'''
+            '''The backend of the GPU in use; None without a GPU. Filled by `backends`.'''
 
     Whoever fills it decorates its own function with ``@accelerator.fill``, a guest with
     ``@extend.fills("accelerator")``. A package of the kernel that is loaded with its first use is
@@ -126,7 +125,7 @@ def fills(name):
 
 @Hook
 def process_group_place():
-    """The rank and the size of the default process group; None: there is none. Filled by
+    """The rank and the size of the default process group; None without one. Filled by
     `distributed.world`."""
 
 
@@ -139,8 +138,8 @@ def is_shared(tensor):
 def extends(cls, name=None, kind=None):
     """A decorator that makes a function of a higher module an attribute of a class of the core.
 
-    For methods that are sugar for what that module does, such as ``x.backward()``. `kind` is
-    `property` or `staticmethod` where it is one of these.
+    It is used for methods that are shorthand for a function of that module, such as
+    ``x.backward()``. `kind` is `property` or `staticmethod` for an attribute of that kind.
     """
     def enter(function):
         setattr(cls, name or function.__name__, function if kind is None else kind(function))

@@ -4,7 +4,7 @@ from .registry import guests
 
 
 class layout:
-    """How a tensor lies in memory; this library knows `strided` only."""
+    """The way in which a tensor stores its elements; tensors over arrays are `strided`."""
 
     def __init__(self, name):
         self.name = name
@@ -14,8 +14,8 @@ class layout:
 
 
 class TensorLayout(layout):
-    """The value of `x.layout`: equal to `strided`; called, ``x.layout()``, a picture of storage and
-    strides."""
+    """The value of `x.layout`, equal to `strided`. Calling it, ``x.layout()``, draws the storage
+    and strides."""
 
     def __init__(self, tensor):
         self.name, self.tensor = "strided", tensor

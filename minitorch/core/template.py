@@ -1,13 +1,15 @@
 """The template of generated calls: the source of one op's public function and of its backward step.
 
-Everything about the cost of a call is in this file. `write_call` writes, for `mul`, what
+This file decides what a call costs. `write_call` writes the source that, for `mul`,
 ``print(minitorch.mul.source)`` shows: unpack the inputs, check that they are the common case, run
-the forward pass, wrap the result, and leave a node if a gradient may be asked for.
+the forward pass, wrap the result, and make a node if an input needs a gradient.
+
+Each `fill` fills one of the templates below; the other functions return the lines for its slots.
 """
 
 from inspect import Parameter
 
-# promotions that leave two integers of one type as they are
+# promotions that leave two integers of one type as they are, so that the fast call takes them
 WHOLE = ("common", "compared", "factor", "fitting")
 HALF = "d.itemsize == 2 and d.kind in 'fV'"                # a 16-bit float
 WIDEN = [f"if {HALF}:", "    F = F.fp32"]
@@ -15,8 +17,8 @@ watched: list = []    # conditions under which any call is a general one: see `l
 
 
 def fill(template, **slots):
-    """The lines of a template. A slot that stands alone on its line is replaced by a list of lines,
-    indented as it is; within a line, by text."""
+    """The lines of a template. A slot alone on its line is replaced by a list of lines with its
+    indentation; a slot within a line is replaced by text."""
     lines = []
     for line in template.strip().split("\n"):
         text = line.lstrip()
@@ -44,10 +46,10 @@ def {name}({signature}):
 
 
 def write_call(op, bare, failed="return failed({})"):
-    """The source of the function that users call, or with `bare` of the one behind it that takes
-    any dtype.
+    """The source of the function that users call; with `bare`, of ``op.bare``, to which the general
+    call passes inputs that it has converted, of any dtype.
 
-    `failed` is what it does about an error.
+    `failed` is the statement for an error.
     """
     if op.variadic:
         return write_variadic(op, bare)
@@ -66,7 +68,7 @@ def signature(op):
     return ", ".join(parameters + (["*", *named] if named else []))
 
 
-# which PyTorch takes too: ``x.sum(axis=0, keepdims=True)``
+# PyTorch accepts these names of NumPy's too: ``x.sum(axis=0, keepdims=True)``
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 
 
@@ -95,11 +97,11 @@ def indent(lines, by="    "):
 
 # ------------------------------------------------------------------ inputs
 def unpack(op, bare):
-    """Lines that set F (the backend), x0.. (raw arrays or numbers), g0.. (whether they need
-    gradients).
+    """Lines that set F (the backend), x0, x1, .. (raw arrays or numbers) and g0, g1, .. (True if
+    they need gradients); in the fast call also `d` (the dtype) and `plain` (True if all inputs
+    share it and the backend).
 
-    The general call comes here (`bare`) when it has brought the inputs together; the fast one
-    checks for itself.
+    With `bare` there are no checks, since the general call has already converted the inputs.
     """
     given = f"op, ({arguments(op)}), {attributes(op)}, {'out' if takes_out(op) else 'None'}"
     lines = [*renamed(op), *([] if bare else handed_over(op, given))]
@@ -127,7 +129,7 @@ def renamed(op):
 
 
 def handed_over(op, given):
-    """Lines that hand over calls in older signatures, and all calls in mixed precision."""
+    """Lines that pass on calls in older signatures, and all calls in mixed precision."""
     lines = [f"if {x}.__class__ in SCALARS: "
              f"{f'return older({given})' if op.older else f'{x} = {x}.item()'}" for x in op.scalars]
     return (lines + (["if autocast.enabled:", f"    return autocast_call({given})"] if op.autocast
@@ -135,7 +137,7 @@ def handed_over(op, given):
 
 
 def check_plain(op, given):
-    """Lines that hand over all but the common case to the general call."""
+    """Lines that pass all but the common case on to the general call."""
     checks = ["not plain"] if len(op.inputs) > 1 else []
     if op.promotion:
         checks += ["(d is not f32 and d is not f64)"]
@@ -149,7 +151,7 @@ def check_plain(op, given):
 
 
 def cast_dtype(op):
-    """Lines for an attribute `dtype`: PyTorch casts before it computes."""
+    """Lines for an attribute `dtype`: PyTorch casts the input before it computes."""
     if "dtype" not in dict(op.attrs):
         return []
     cast = [f"    return cast_first(op, ({arguments(op)}), {attributes(op)})"] if op.casts else []
@@ -157,7 +159,7 @@ def cast_dtype(op):
 
 
 def halves(op):
-    """Lines that hand over tensors of one 16-bit type, whose types need not be brought together."""
+    """Lines that call ``op.bare`` on tensors of one 16-bit type, which need no promotion."""
     numbers = [x.kind == "number" for x in op.inputs]
     if (not op.promotion or op.check or "V" in op.refuses or any(numbers)
         and numbers != [True, True]):
@@ -170,8 +172,8 @@ def halves(op):
 
 
 def but_for_integers(op, lines):
-    """`lines`, but for two integers of 32 or 64 bits and one type, or one and a number: they go on
-    as floats do."""
+    """`lines` under a condition that excludes two int32 or two int64 tensors, or one and a number:
+    these stay in the fast call, as floats do."""
     if op.promotion not in WHOLE or len(op.inputs) != 2 or "i" in op.refuses or not takes_out(op):
         return lines
     fit = " and ".join([f"(x{i}.__class__ is F.ndarray or x{i}.__class__ is int and -2147483648 <= "
@@ -182,8 +184,7 @@ def but_for_integers(op, lines):
 
 
 def look_aside(op):
-    """Lines that ask whether inputs have tangents, which another function then derives, result and
-    all."""
+    """Lines that return `with_tangents` in place of the result, if inputs have tangents."""
     call = f"with_tangents(op, ({arguments(op)}), {attributes(op)})"
     return [line for x in watched for line in (f"if {x} and (found := {call}) is not None:",
                                                "    return found")]
@@ -244,7 +245,7 @@ else:
 
 
 def unpack_pair(op, bare):
-    """Two inputs, either of which may be a number: the arithmetic operators."""
+    """Unpack the inputs of an arithmetic operator: two, and either may be a number."""
     a, b = [x.name for x in op.inputs]
     if bare:
         return [line for line in fill(PAIR, a=a, b=b, neither=[]) if "plain" not in line]
@@ -285,7 +286,7 @@ result = graph.wrap_outputs(y, {backend}, Tensor)
 
 def wrap_result(op, source, bare):
     """Lines that make tensors of the raw results."""
-    backend = "F.backend" if bare else "F"                 # F may be a Float32Compute one
+    backend = "F.backend" if bare else "F"                 # F may be a `Float32Compute`
     if op.outputs == 1:
         view = [f"mark_view(result, {source})"] if op.view else []
         return fill(RESULT, backend=backend, layout=lay_out(op, "elif"), view=view)
@@ -294,8 +295,8 @@ def wrap_result(op, source, bare):
 
 
 def lay_out(op, branch):
-    """Lines that bring the result into the memory layout of the column: a look at one array's flags
-    in most calls."""
+    """Lines that give the result the memory layout of the column `layout`. Most calls only check
+    the flags of one array."""
     if not op.layout:
         return []
     arrays = "*x" if op.variadic else ", ".join([f"x{i}" for i in range(len(op.inputs))])
@@ -304,7 +305,7 @@ def lay_out(op, branch):
     if op.outputs == 1 and "keepdim" in dict(op.attrs):
         look = f"y.ndim < 2 or {look}"
     if op.layout not in ("contiguous", "joined"):
-        # results are as the first input, or contiguous if it is
+        # The result is contiguous if these inputs are.
         looks = [f"x{i}.flags.c_contiguous" for i, x in enumerate(op.inputs) if x.kind != "number"]
         looks = looks or ["(x0 if x0.__class__ is F.ndarray else x1).flags.c_contiguous"]
         look = " and ".join(looks[:2]) if op.layout.endswith("two") else looks[0]
@@ -312,7 +313,7 @@ def lay_out(op, branch):
 
 
 def record(op, bare):
-    """Lines that leave a node behind if an input needs a gradient and recording is on."""
+    """Lines that make a node if an input needs a gradient and recording is on."""
     if not op.differentiable:
         return []
     live = live_inputs(op)
@@ -325,13 +326,13 @@ def record(op, bare):
 
 
 def live_inputs(op):
-    """Which inputs may need gradients."""
+    """The indices of the inputs that may need gradients."""
     return [i for i, x in enumerate(op.inputs) if x.kind != "other"
             and (op.joint or op.vjps[x.name])]
 
 
 def needs_grad(op):
-    """The condition that an input needs a gradient."""
+    """The condition, as text, under which an input needs a gradient."""
     needs = " or ".join(f"g{i}" for i in live_inputs(op))
     return f"({needs})" if " " in needs else needs
 
@@ -357,8 +358,8 @@ if graph.node_hooks is not None:
 
 
 def make_node(op, parents, saved, dtypes):
-    """Lines that make a node and put it behind the result; `dtypes` are those of the inputs of a
-    general call."""
+    """Lines that make a node and attach it to the result; with `dtypes`, those of the inputs of a
+    general call, a `TypedNode`."""
     kind, shape = "Node", "y.shape"
     attach = ["result.node = node", "result.needs_grad = True"]
     if op.outputs != 1:
@@ -374,7 +375,7 @@ def make_node(op, parents, saved, dtypes):
 
 
 def saved_value(op, field, live):
-    """The expression for one saved value: only if a formula that will run reads it."""
+    """The expression for one saved value, None unless a formula that will run reads it."""
     known = {"out": "y", **dict(zip(op.keeps, kept(op)))}
     if isinstance(op.outputs, tuple):
         known |= {f"out{i}": f"y[{i}]" for i in range(len(op.outputs))}
@@ -454,8 +455,8 @@ def pull(F, g, saved, parents):
 
 
 def write_pull(op):
-    """The source of ``pull(F, g, saved, parents)``: the gradient for each parent, None where none
-    is asked for."""
+    """The source of ``pull(F, g, saved, parents)``, which returns a gradient for each parent, and
+    None for a parent that is None."""
     unpack = [f"{''.join([f'{x}_, ' for x in op.saved_fields])}= saved"] if op.saved_fields else []
     together, restore = [], []
     if op.joint:
@@ -482,14 +483,15 @@ def pulled(op, i):
 
 
 def read(op, formula, i=None):
-    """The arguments after `g` of a formula: saved values, or the shape of its own input `i`."""
+    """The arguments of a formula after `g`: saved values, or the shape of its own input `i`, which
+    its parent knows."""
     own = f"{formula}_shape"
     return "".join([f", (p{i} if p{i}.parents else p{i}.array).shape" if i is not None
                     and field == own else f", {field}_" for field in op.reads.get(formula, ())])
 
 
 def tied(op, gradients):
-    """The `gradients` of an op, those in its column `flat` tied to the inputs in a recorded
-    pass."""
+    """The expression for an op's `gradients`; in a recorded pass those in its column `flat` are
+    tied to the inputs."""
     return (f"{gradients} if F is not recorded else tied(op, parents, {gradients})" if op.flat
             else gradients)

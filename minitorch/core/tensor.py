@@ -1,10 +1,10 @@
 """Tensor: an array with a node in the graph.
 
-A tensor is a raw array (`array`) on a backend (`backend`); `node` says which call made it, None for
-a leaf; `needs_grad` is the plain attribute behind `requires_grad`. Its methods come from the op
-table: here is only what a table cannot say. Views share memory as NumPy's do, and know the tensor
-they are a view of (`_base`), so that a write to either is seen by both, in the numbers and in the
-graph.
+A tensor is a raw array (`array`) on a backend (`backend`). `node` is the call that made it, None
+for a leaf; `needs_grad` is the plain attribute behind `requires_grad`. Most methods are generated
+from op definitions; this file has the others. Views share memory as NumPy's do, and refer to the
+tensor that they are a view of (`_base`), so that a write to either changes both, in the numbers and
+in the graph.
 """
 
 import warnings
@@ -63,12 +63,12 @@ class Size(tuple):
         return Size, (tuple(self),)
 
 
-new_size = tuple.__new__                               # without the checks: NumPy's shapes are good
+new_size = tuple.__new__                          # without the checks: NumPy's shapes are all ints
 
 
 class Tensor(Kept):
-    """An n-dimensional array of one dtype that can be differentiated. Made by `minitorch.tensor`
-    and the like.
+    """An n-dimensional array of one dtype that can be differentiated. `minitorch.tensor` and other
+    functions make one.
 
     ``Tensor(data)`` makes one of the default dtype from a (nested) list, ``Tensor(2, 3)`` an
     uninitialised one of that shape, as PyTorch's constructor does; `device` and `requires_grad` may
@@ -78,15 +78,15 @@ class Tensor(Kept):
     node = hooks = tangents = _grad = _base = _views = None
     needs_grad = False
     parents = ()                                           # in the graph, a tensor is a leaf
-    __array_priority__ = 1000                              # ndarray + tensor is ours to answer
+    __array_priority__ = 1000                              # so that ndarray + tensor calls __radd__
 
     def __init__(self, *args, **kwargs):
-        pass                               # `host.data.new` has done it; a subclass may take others
+        pass         # `host.data.new` has made the tensor; subclasses may take other arguments
 
     def __hash__(self):
         return id(self)
 
-    # -- what it is -------------------------------------------------------------------------------
+    # -- properties -------------------------------------------------------------------------------
     @property
     def shape(self):
         """The size of each dimension."""
@@ -99,10 +99,10 @@ class Tensor(Kept):
     itemsize = property(lambda self: self.array.itemsize, doc="The size of one element in bytes.")
     nbytes = property(lambda self: self.array.nbytes, doc="The size of all elements in bytes.")
     is_cuda = property(lambda self: self.device.type == "cuda",
-                       doc="Whether the memory is that of a CUDA device.")
+                       doc="True if the memory is on a CUDA device.")
     is_cpu = property(lambda self: self.device.type == "cpu",
-                      doc="Whether the memory is the host's.")
-    is_leaf = property(lambda self: self.node is None, doc="Whether no recorded call made it.")
+                      doc="True if the memory is the host's.")
+    is_leaf = property(lambda self: self.node is None, doc="True if no recorded call made it.")
     is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_nested = False
     is_xpu = is_mps = is_xla = is_mtia = is_vulkan = is_ipu = is_maia = volatile = False
     layout = property(lambda self: TensorLayout(self), doc="Equal to `strided`; called, "
@@ -136,7 +136,7 @@ class Tensor(Kept):
         return self.array.itemsize
 
     def is_inference(self):
-        """Whether its memory was made in `inference_mode`."""
+        """True if its memory was allocated in `inference_mode`."""
         return bool(graph.inference) and id(owner(self.array)) in graph.inference
 
     def __len__(self):
@@ -162,7 +162,7 @@ class Tensor(Kept):
         if self.array.size != 1:
             raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to "
                                f"Scalar")
-        if self.array.dtype.kind == "V":                   # bfloat16: no type of Python's
+        if self.array.dtype.kind == "V":                   # bfloat16, whose item() is not a float
             return float(self.array.reshape(()))
         return self.backend.to_host(self.array).item()
 
@@ -173,7 +173,7 @@ class Tensor(Kept):
 
     @property
     def _version(self):
-        """How often its memory was written to in place."""
+        """The number of writes in place to its memory."""
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
         return graph.versions.count(self.array)
@@ -181,7 +181,7 @@ class Tensor(Kept):
     # -- the graph --------------------------------------------------------------------------------
     @property
     def requires_grad(self):
-        """Whether gradients flow to this tensor."""
+        """True if gradients flow to this tensor."""
         return self.needs_grad
 
     @requires_grad.setter
@@ -191,8 +191,8 @@ class Tensor(Kept):
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad=True):
-        """Say whether gradients are wanted; the tensor must be a leaf of floating-point or complex
-        type."""
+        """Switch gradients for this tensor on or off. It must be a leaf; to require gradients, its
+        dtype must be floating-point or complex."""
         if requires_grad.__class__ is not bool:
             raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be "
                             f"bool, not {type(requires_grad).__name__}")
@@ -216,7 +216,7 @@ class Tensor(Kept):
 
     @property
     def grad(self):
-        """What backward passes have added up for this leaf; None before the first."""
+        """The sum of the gradients of all backward passes for this leaf; None before the first."""
         if self._grad is None and self.node is not None and not self.retains_grad:
             warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being "
                           "accessed. Its .grad attribute won't be populated during "
@@ -236,7 +236,7 @@ class Tensor(Kept):
         self._grad = None
 
     def detach(self):
-        """The same memory without the graph: a new tensor that does not require grad."""
+        """A new tensor over the same memory, outside of the graph: it does not require grad."""
         return wrap(self.array, self.backend)
 
     def detach_(self):
@@ -247,7 +247,7 @@ class Tensor(Kept):
         return self
 
     def graph(self, model=None, params=None):
-        """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
+        """A picture of the graph behind this tensor: see `minitorch.viz.graph`."""
         return guests.draw_graph(self, model, params)
 
     # -- text -------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def reduce_tensor(tensor):
 
 
 def check_grad(x, g):
-    """Errors for what cannot be the `grad` of the tensor `x`."""
+    """Raise an error if `g` cannot be the `grad` of the tensor `x`."""
     if not isinstance(g, Tensor):
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type "
                         f"{type(g).__name__}")
@@ -296,7 +296,7 @@ def check_grad(x, g):
 def wrap(array, backend, new=object.__new__):
     """A leaf tensor around a raw array, without a copy."""
     if array.__class__ is not backend.ndarray:
-        # a NumPy scalar, from a reduction, or a sparse array
+        # a sparse array, or a NumPy scalar from a reduction
         if hasattr(array, "as_tensor"):
             return array.as_tensor(backend)
         array = backend.asarray(array)
@@ -306,7 +306,8 @@ def wrap(array, backend, new=object.__new__):
 
 
 def from_numpy(ndarray):
-    """A tensor over the memory of a NumPy array; errors for arrays that tensors cannot look at."""
+    """A tensor over the memory of a NumPy array; an error for byte orders, strides and dtypes that
+    tensors cannot have."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     if not ndarray.dtype.isnative:
@@ -322,7 +323,7 @@ def from_numpy(ndarray):
 
 
 def mark_view(view, source, ref=weakref.ref):
-    """Note that `view` looks at the memory of `source`, unless the op had to copy."""
+    """Note that `view` shares the memory of `source`, unless the op had to copy."""
     base, array = view.array.base, source.array
     if base is not array and (base is None or base is not array.base):
         return
@@ -336,5 +337,5 @@ def mark_view(view, source, ref=weakref.ref):
     else:
         views.append(ref(view))
         n = len(views)
-        if n >= 16 and n & (n - 1) == 0:               # now and then, forget the ones that are gone
+        if n >= 16 and n & (n - 1) == 0:               # at each power of two, drop dead references
             views[:] = [ref for ref in views if ref() is not None]

@@ -1,11 +1,11 @@
-"""Nodes of calls on other types than float32 or float64 alone: each gradient gets the type of its
-input.
+"""Nodes of calls on other types than float32 or float64 alone: they cast each gradient to the type
+of its input.
 
-The fast call takes float32 and float64 tensors of one type, so its formulas cannot make anything
-else. All other calls leave a `TypedNode`: 16-bit floats, mixed types, numbers. NumPy does not know
-that a Python number has no say in the type of a product with bfloat16, and 16-bit numbers are
-better not rounded after each step of a formula. So on the host formulas get float32 for 16-bit
-floats; on a device they get them as they are, since its kernels round once themselves.
+The inputs of a fast call are all float32 or all float64, so its formulas return that type. All
+other calls (16-bit floats, mixed types, numbers) make a `TypedNode`. On the host, its formulas get
+16-bit floats as float32, for two reasons: NumPy lets a Python number change the type of a product
+with bfloat16, and results should not be rounded after each step of a formula. On a device they get
+16-bit floats unchanged, because its kernels compute in float32 and round once.
 """
 
 from . import graph
@@ -29,7 +29,8 @@ class TypedNode(Node):
         return self.computed(g, self.as_tensors() if create_graph else self.saved, create_graph)
 
     def computed(self, g, values, create_graph):
-        """The gradients, from what was saved: arrays, or tensors for a recorded pass."""
+        """The gradients, computed from the saved `values`: arrays, or tensors in a recorded pass.
+        """
         F, op = self.backend, self.op
         if create_graph:
             pulled = op.pull(op.recorded, g, self.agreeing(values), self.parents)
@@ -43,7 +44,7 @@ class TypedNode(Node):
                 for gp, d in zip(pulled, self.dtypes)]
 
     def agreeing(self, values):
-        """Saved tensors, those that an input is restored from in the type that the input had."""
+        """The saved tensors; intermediates from which an input is restored are cast to its type."""
         if not self.op.restores:
             return values
         return tuple([wrap(fitted(x.array, self.dtypes[0]), x.backend) if name in self.op.keeps
@@ -57,8 +58,8 @@ class TypedMultiOutputNode(TypedNode, MultiOutputNode):
 
 
 def fitted(gradient, dtype):
-    """A gradient, raw or a tensor, in the type of its input: of a complex one for a real input the
-    real part."""
+    """A gradient (an array or a tensor), cast to the type of its input. A real input gets the real
+    part of a complex gradient."""
     is_raw = not isinstance(gradient, Tensor)
     found = gradient.dtype if is_raw else gradient.array.dtype
     if found is dtype or found == dtype or not is_inexact(found) or not is_inexact(dtype):
@@ -67,7 +68,7 @@ def fitted(gradient, dtype):
 
 
 def widened(value, ndarray):
-    """16-bit floats as float32, in tuples and lists too; anything else as it is."""
+    """A 16-bit array as float32, also inside tuples and lists; other values unchanged."""
     if isinstance(value, ndarray):
         return value.astype("float32") if is_half(value.dtype) else value
     return (tuple([widened(v, ndarray) for v in value]) if value.__class__ in (tuple, list)

@@ -1,5 +1,5 @@
-"""Writes in place to views of tensors in the graph: which are refused, and which views get new
-nodes afterwards."""
+"""Writes in place to views of tensors in the graph: the refused ones, and the new nodes of views
+after a write."""
 
 from .arrays import owner, pointer
 from .graph import Node, OutputNode, made_node
@@ -14,8 +14,8 @@ WHY_NOT = ("This view was created inside a custom Function (or because an input 
 
 
 class StaleNode(OutputNode):
-    """Behind a view that a Function has returned, once its memory was written to: gradients through
-    it are refused."""
+    """The node of a view that a Function returned, after its memory was written to: it refuses
+    gradients."""
 
     __slots__ = ()
 
@@ -25,8 +25,8 @@ class StaleNode(OutputNode):
 
 
 def check_view(view, writer):
-    """RuntimeError for a write in place that would change a base in the graph without the right
-    gradients."""
+    """RuntimeError if a write to `view` would leave its base with wrong gradients: the view was
+    made without recording, or by a Function."""
     if not view.needs_grad:
         raise RuntimeError(f"A view was created in no_grad mode and is being modified inplace with "
                            f"grad mode enabled: {writer}() would change its base behind the "
@@ -39,8 +39,8 @@ def check_view(view, writer):
 
 
 def views_to_remake(base):
-    """The views of `base`, which is being written to, that can be made again; gradients of the
-    others are refused."""
+    """The views of `base` that can get a new node after a write to it. Those that a Function made
+    get a `StaleNode`."""
     remade = []
     for view in [ref() for ref in base._views]:
         found = None if view is None or not base.needs_grad else function_between(view, base)
@@ -52,8 +52,7 @@ def views_to_remake(base):
 
 
 def function_between(view, base):
-    """The node of the Function that has made `view`, or what it looks at, out of its base; None if
-    there is none."""
+    """The node of a Function on the way from `base` to `view`; None if only view ops made it."""
     node, end = view.node, base.node or base
     while isinstance(node, Node) and node is not end:
         if node.is_function:
@@ -66,13 +65,14 @@ def function_between(view, base):
 
 # ---- their nodes --------------------------------------------------------------------------------
 def geometry(array):
-    """Size, stride and offset in elements, relative to the memory that owns them."""
+    """Size, stride and offset of an array, in elements, relative to the array that owns the memory.
+    """
     return (array.shape, tuple([s // array.itemsize for s in array.strides]),
             (pointer(array) - pointer(owner(array))) // array.itemsize)
 
 
 def in_parts(array):
-    """The same, of a complex array in real numbers."""
+    """Like `geometry`, with a complex array counted in real numbers."""
     size, stride, offset = geometry(array)
     if array.dtype.kind != "c":
         return size, stride, offset
@@ -80,11 +80,11 @@ def in_parts(array):
 
 
 def node_of_view(name, parents, tensor, base, piece):
-    """A node for `tensor`: an `as_strided` or its opposite, `name`, from where the array `piece` of
-    `base` lies.
+    """A node for `tensor` by the op `name`: "as_strided" reads the part of `base` where the array
+    `piece` lies, "as_strided_scatter" replaces it.
 
-    If one of them is complex and the other is not, everything is counted in real numbers, and seen
-    as complex ones at the end.
+    If one of them is complex and the other is not, both are counted in real numbers, and the result
+    is viewed as complex at the end.
     """
     op, F, shape = OPS[name], base.backend, tensor.array.shape
     mixed = piece.dtype.kind != base.array.dtype.kind
@@ -102,7 +102,8 @@ def node_of_view(name, parents, tensor, base, piece):
 
 
 def as_parts(parent, array, backend):
-    """A node of the parts of `array`, which stands at `parent`; a real array's own node."""
+    """A node that views `array`, the result of `parent`, as real numbers; `parent` itself if it is
+    real."""
     if parent is None or array.dtype.kind != "c":
         return parent
     return made_node(OPS["view_as_real"], (parent,), (), (*array.shape, 2), backend)
