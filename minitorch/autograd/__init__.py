@@ -23,7 +23,7 @@ __all__ = ["Function", "Variable", "anomaly", "backward", "detect_anomaly", "ena
 
 
 def __getattr__(name):
-    """Names that stand on the whole library: imported when asked for."""
+    """Names that need the whole library: imported on first use."""
     if name in ("gradcheck", "gradgradcheck"):
         return getattr(importlib.import_module("..testing.gradcheck", __name__), name)
     if name in ("profiler", "forward_ad"):

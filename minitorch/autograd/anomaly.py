@@ -4,10 +4,11 @@
         loss = model(x)
         loss.backward()
 
-Inside, every recorded call notes the line that made it and whether its result is finite, and every gradient is looked
-at as it is made. The first gradient with a NaN raises, naming the op and its line, and the call before it, if any,
-whose value was the first that was not finite. Infinite values alone raise nothing: masks are made of them. The errors
-about a graph that was freed or a value that was overwritten also name the line of the forward call.
+Inside the block, every recorded call notes its line and whether its result is finite, and every
+gradient is checked. The first gradient with a NaN raises an error, which names the op, its line,
+and the call whose value was the first that was not finite, if there is one. Infinite values alone
+raise nothing, because masks use them. The errors about a graph that was freed or a value that was
+overwritten also name the line of the forward call.
 """
 
 import itertools
@@ -25,17 +26,18 @@ __all__ = ["detect_anomaly", "set_detect_anomaly", "is_anomaly_check_nan_enabled
            "set_anomaly_enabled"]
 
 _state = {"on": False, "check_nan": True}
-_bad: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()              # node -> (when, what its value is like)
+# node -> (number, words for its value)
+_bad: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _count = itertools.count()
 
 
 def is_anomaly_enabled():
-    """Whether anomaly mode is on."""
+    """True if anomaly mode is on."""
     return _state["on"]
 
 
 def is_anomaly_check_nan_enabled():
-    """Whether anomaly mode looks for NaN, when it is on."""
+    """True if anomaly mode, when on, checks gradients for NaN."""
     return _state["check_nan"]
 
 
@@ -45,7 +47,7 @@ def set_anomaly_enabled(enabled, check_nan=True):
 
 
 class _Detector(NodeHook):
-    """Notes calls and looks at gradients."""
+    """Notes calls and checks gradients."""
 
     def recorded(self, node, result):
         """Note a call's line, and its result if that is not finite."""
@@ -73,7 +75,8 @@ def _switch(on, check_nan):
 
 
 def _not_finite(value):
-    """Words for what is not finite in a tensor or raw array, if anything is."""
+    """Describe the values of a tensor or raw array that are not finite; yields nothing without
+    any."""
     array = getattr(value, "array", value)
     if not hasattr(array, "dtype") or not is_inexact(array.dtype) or np.isfinite(array).all():
         return
@@ -100,7 +103,8 @@ def _at(node, words):
 
 
 def _first_value(node):
-    """A line about the first value that was not finite on a way through `node`, if there is one."""
+    """A line about the first value that was not finite among those that `node` depends on or that
+    depend on it."""
     sources = behind([node])
     for bad, (_, words) in sorted(_bad.items(), key=lambda found: found[1][0]):
         if bad in sources or node in behind([bad]):

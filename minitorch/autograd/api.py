@@ -1,4 +1,4 @@
-"""The calls that start a backward pass: `backward` and `grad`, and the checks that PyTorch makes."""
+"""The functions that start a backward pass, `backward` and `grad`, with PyTorch's checks."""
 
 from ..core import engine
 from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
@@ -20,12 +20,14 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
 @extends(Tensor, "backward")
 def backward_of(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-    """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
+    """Add this tensor's gradients to the `grad` of every leaf it depends on: see
+    `autograd.backward`."""
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
-    """Add to the `grad` of every leaf below `tensors` (or of `inputs` only) its part of the gradient.
+    """Add the gradients of `tensors` to the `grad` of every leaf they depend on (or of `inputs`
+    only).
 
     `grad_tensors` are the gradients of `tensors`, None for those with one element (then 1). The graph's saved
     values are freed unless `retain_graph` (default: `create_graph`); with `create_graph` the pass is recorded,
@@ -41,12 +43,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         found = grad(tensors, inputs, seeds, retain_graph, create_graph, allow_unused=True)
         for x, g in zip(inputs, found):
             x = leaf_of(x) if isinstance(x, GradientEdge) else x
-            if g is not None and not x.retains_grad:       # which has been added to already
+            if g is not None and not x.retains_grad:       # `retain` has added it already
                 engine.accumulate(x, g if create_graph else g.array, create_graph, False)
         return
     roots, seeds = prepare(tensors, seeds, "backward")
     levels = open_levels and grad_mode.levels
-    with recording(create_graph):                          # not by `pull`: writes are noted with the frames to go back
+    # not in `pull`, so that the frames to the user's line stay
+    with recording(create_graph):
         run = run_noting if Tied.made else engine.run
         run(roots, seeds, create_graph or bool(levels), create_graph if retain_graph is None else retain_graph)
     if levels and not create_graph:                        # gradients came as tensors, which may share memory
@@ -56,7 +59,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 
 def pull(roots, seeds, retain_graph, create_graph, on_tensors, capture=None):
-    """A backward pass, as `engine.run`; on tensors if it is recorded, or if gradients may have tangents."""
+    """Run a backward pass like `engine.run`; on tensors if it is recorded or gradients may have
+    tangents."""
     with recording(create_graph):
         run = run_noting if Tied.made else engine.run
         run(roots, seeds, on_tensors, retain_graph, capture)
@@ -102,9 +106,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 class each_element:
-    """Within, gradients of what is the same for all elements of the batches that run are those of each element.
+    """Within the block, a value shared by all elements of a running batch gets one gradient per
+    element.
 
-    Such a pass is computed on tensors, which may be batched, wherever what they meet is not.
+    Such a pass is computed on tensors, because these may be batched where the values they meet are
+    not.
     """
 
     def __enter__(self):
@@ -115,7 +121,7 @@ class each_element:
 
 
 def _all_rows(outputs, inputs, seeds, retain_graph, create_graph, allow_unused, materialize):
-    """One pass for all elements of the first dimension of the `seeds`, a batch."""
+    """Run one pass for all elements of the first dimension of the `seeds`, as a batch."""
     found: list = []
 
     def pull(*given):
@@ -132,7 +138,7 @@ def _all_rows(outputs, inputs, seeds, retain_graph, create_graph, allow_unused, 
 
 
 def leaf_of(edge):
-    """The leaf whose `grad` an edge stands for."""
+    """The leaf whose `grad` an edge leads to."""
     leaf = place_of(edge)
     if not isinstance(leaf, Tensor):
         raise RuntimeError("backward(inputs=...) takes the gradient edges of leaves only: there is no tensor whose "
@@ -141,7 +147,7 @@ def leaf_of(edge):
 
 
 def _captured(x, place, found, i, on_tensors, create_graph, allow_unused, materialize):
-    """The gradient `found[i]` as a tensor whose memory nobody else has: a copy where somebody has it."""
+    """The gradient `found[i]` as a tensor; a copy if something else refers to its memory."""
     g = found[i]
     if g is None:
         if not allow_unused:
@@ -154,9 +160,10 @@ def _captured(x, place, found, i, on_tensors, create_graph, allow_unused, materi
         return wrap(x.backend.xp.zeros_like(x.array), x.backend)
     if create_graph or open_levels and grad_mode.levels:
         return g
-    backend = g.backend if on_tensors else place.backend.backend       # a node's may be one that computes in float32
+    # a node's backend may be a `Float32Compute`
+    backend = g.backend if on_tensors else place.backend.backend
     if engine.references(found[i]) == engine.ALONE and g.__class__ is backend.ndarray and g.base is None:
-        return wrap(g, backend)                            # made in this pass, and nobody else's
+        return wrap(g, backend)                            # made in this pass, and not shared
     g = g.array if on_tensors else g
     return wrap(backend.xp.array(g) if g.strides is not None else g.copy(), backend)
 
@@ -171,7 +178,7 @@ def as_tuple(x):
 
 
 def prepare(outputs, seeds, caller):
-    """Roots and seeds of a pass; the checks that PyTorch makes."""
+    """The roots and seeds of a pass, after PyTorch's checks."""
     seeds = seeds or (None,) * len(outputs)
     if len(seeds) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(seeds)} gradients")
@@ -197,7 +204,7 @@ def prepare(outputs, seeds, caller):
 
 
 def seed_one(t):
-    """The gradient of a real number by itself: 1."""
+    """The gradient of an output with respect to itself, 1; the output must be a real number."""
     if t.array.size != 1:
         raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "
                            f"{list(t.shape)}; pass a gradient of that shape or reduce it, as in .sum()")
@@ -209,7 +216,8 @@ def seed_one(t):
 
 
 def fitting(seed, t, i):
-    """A given gradient of output `i`, the tensor `t`: of its shape, in its dtype."""
+    """The gradient given for output `i`, the tensor `t`: checked for its shape, cast to its
+    dtype."""
     if not isinstance(seed, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}")
     if seed.array.shape != t.array.shape:

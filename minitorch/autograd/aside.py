@@ -1,9 +1,8 @@
-"""``x.data``: the memory of a tensor under a count of writes of its own, as in PyTorch.
+"""``x.data``: the memory of a tensor with a separate count of writes, as in PyTorch.
 
-Solvers and optimisers write through `.data` into values that a backward pass needs, because they
-know better; so such writes are not counted for the tensor. In anomaly mode they are, and a backward
-pass that needs an overwritten value raises. So they are where arrays are hidden behind others, as
-within `vmap`.
+Solvers and optimisers deliberately write through `.data` into values that a backward pass needs, so
+such writes are not counted for the tensor. Two cases are exceptions: anomaly mode, in which a
+backward pass that needs an overwritten value raises, and arrays that wrap others, as within `vmap`.
 """
 
 import numpy as np
@@ -17,8 +16,8 @@ __all__ = ["laid_aside"]
 
 
 def data(self):
-    """The same memory without the graph; a backward pass does not notice what is written through
-    it."""
+    """A tensor over the same memory, outside of the graph; a backward pass does not notice writes
+    through it."""
     twin = self.detach()
     if not is_anomaly_enabled():
         twin.array = laid_aside(twin.array)
@@ -26,7 +25,7 @@ def data(self):
 
 
 def set_data(self, other):
-    """Look at the memory of another tensor."""
+    """Make this tensor use the memory of another one."""
     if not isinstance(other, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
     if self.needs_grad and other.array.dtype.kind not in "fcV":
@@ -39,10 +38,10 @@ extends(Tensor, "data")(property(data, set_data))
 
 
 def laid_aside(array):
-    """The same elements of the same memory, counted apart: behind a memoryview, which `counted`
-    does not pass.
+    """An array over the same memory whose writes are counted separately: it lies behind a
+    memoryview, at which `counted` stops.
 
-    Arrays of devices and traces have a method for it.
+    Arrays of devices and traces have a method for this.
     """
     if not array.size:
         return array
@@ -50,7 +49,7 @@ def laid_aside(array):
         return array.laid_aside() if hasattr(array, "laid_aside") else array
     memory = owner(array)
     row = memory if memory.flags.c_contiguous else memory.ravel("K")
-    # bfloat16
+    # a memoryview of bfloat16 must be one of integers
     root = np.frombuffer(memoryview(row.view("u2") if row.dtype.kind == "V" else row), row.dtype)
     if array is row:
         return root.reshape(array.shape)
@@ -59,8 +58,8 @@ def laid_aside(array):
 
 
 def beside(array):
-    """The array for a tensor that is given the values of ``x.data``: one whose writes are counted
-    with those of x."""
+    """The array for a tensor that is set to ``x.data``: one whose writes are counted with those of
+    x."""
     memory = owner(array)
     if memory is counted(array):
         return array

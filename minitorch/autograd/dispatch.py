@@ -1,9 +1,9 @@
-"""``__torch_function__``: calls that a subclass of Tensor, another class, or a mode wants to answer itself.
+"""``__torch_function__``: calls that a subclass of Tensor, another class, or a mode answers itself.
 
-Calls look for no such thing until there is one: when the first subclass is defined, the first mode is entered or a name
-of `minitorch.overrides` is asked for, `activate` exchanges the code of all public functions and methods. The functions
-stay the same objects. Their new code looks at the types of the arguments, and calls the old code, now a function of its
-own, if they are plain.
+Calls do not check for overrides until there is one: when the first subclass is defined, the first
+mode is entered or a name of `minitorch.overrides` is used, `activate` replaces the code of all
+public functions and methods. The functions stay the same objects. Their new code checks the types
+of the arguments, and for plain ones calls the old code, which is now a separate function.
 """
 
 import functools
@@ -25,7 +25,8 @@ __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctio
 
 
 class State(threading.local):
-    """The modes that this thread has entered, the innermost last, and whether a block switches overrides off."""
+    """The modes that this thread has entered, the innermost last, and flags by which blocks switch
+    overrides off."""
 
     modes: tuple = ()
     subclasses = True
@@ -34,16 +35,17 @@ class State(threading.local):
 
 state = State()
 
-# Types of arguments that never override; empty while a mode is entered in any thread, so that all calls are looked at.
+# Types of arguments that never override; empty while any thread is in a mode, so that all calls are
+# checked.
 FIXED = {Tensor, Size, int, float, bool, complex, str, type(None), slice, type(...)}
 PLAIN = set(FIXED)
 _modes_entered = 0
-active = False                                             # whether calls are looked at
+active = False                                             # True once calls check for overrides
 _changing = threading.Lock()
 
 
 def disabled_torch_function(func, types, args=(), kwargs=None):
-    """The ``__torch_function__`` of classes that leave all calls as they are, such as Parameter."""
+    """The ``__torch_function__`` of classes that do not override calls, such as Parameter."""
     with DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
 
@@ -62,19 +64,20 @@ class _Off:
 
 
 class DisableTorchFunctionSubclass(_Off):
-    """Within the block no class is asked; modes still are."""
+    """Switches off the overrides of classes within a block, but not modes."""
 
     name = "subclasses"
 
 
 class DisableTorchFunction(_Off):
-    """Within the block neither classes nor modes are asked."""
+    """Switches off the overrides of classes and modes within a block."""
 
     name = "everything"
 
 
 def asked(function, *args):
-    """``function(*args)``, a function of the user's, with overrides on, which a backward pass has switched off."""
+    """Call a user's function with overrides on, inside a backward pass, which has switched them
+    off."""
     before, state.everything = state.everything, True
     try:
         return function(*args)
@@ -82,17 +85,18 @@ def asked(function, *args):
         state.everything = before
 
 
-# ------------------------------------------------------------------ who wants to answer
+# ------------------------------------------------------------------ classes that answer
 def is_overloaded(cls):
-    """Whether a class answers calls itself."""
+    """True if a class answers calls itself."""
     found = getattr(cls, "__torch_function__", disabled_torch_function)
     return found is not disabled_torch_function and cls is not Tensor
 
 
 def overloaded(args):
-    """The arguments, also those in lists and tuples among them, whose classes answer calls: one for each class.
+    """The arguments whose classes answer calls, one for each class, including those in lists and
+    tuples.
 
-    They stand in their order, but a subclass before the classes that it is derived from.
+    They keep their order, except that a subclass comes before its base classes.
     """
     found: list = []
     for arg in args:
@@ -109,7 +113,7 @@ def overloaded(args):
 
 
 def enter(found, arg):
-    """Put an argument in its place among those found before."""
+    """Insert an argument among those found before: subclasses first."""
     cls = type(arg)
     if any([type(other) is cls for other in found]):
         return
@@ -132,7 +136,8 @@ def ask_overrides(func, tensors, args, kwargs):
 
 
 def dispatch(func, inner, args, kwargs, classes=True):
-    """Let modes and classes answer the call ``func(*args, **kwargs)``; if there are none, ``inner`` does."""
+    """Let modes and classes answer the call ``func(*args, **kwargs)``; without any, call
+    ``inner``."""
     found = overloaded((*args, *kwargs.values())) if classes and state.subclasses and state.everything else []
     if not state.everything or not found and not state.modes:
         return by_layout(func, inner, args, kwargs) if layouts else inner(*args, **kwargs)
@@ -145,15 +150,18 @@ def dispatch(func, inner, args, kwargs, classes=True):
 
 
 def dispatch_to_modes(func, inner, args, kwargs):
-    """The same for what makes tensors of data, about which classes are not asked: the result is a plain tensor."""
+    """Like `dispatch` for functions that make tensors from data: only modes answer, and the result
+    is a plain tensor."""
     return dispatch(func, inner, args, kwargs, classes=False)
 
 
-layouts: list = []         # classes of tensors that are no arrays of all elements, such as `sparse.SparseTensor`
+# classes of tensors without an array of all elements, such as `sparse.SparseTensor`
+layouts: list = []
 
 
 def by_layout(func, inner, args, kwargs):
-    """The call as the class of an argument in another layout answers it, below all overrides; else ``inner``'s."""
+    """The answer of an argument in another layout, which comes below all overrides; without one,
+    that of ``inner``."""
     for arg in (*args, *kwargs.values()):
         for x in arg if arg.__class__ in (list, tuple) else (arg,):
             if x.__class__ in layouts:
@@ -162,7 +170,8 @@ def by_layout(func, inner, args, kwargs):
 
 
 def enter_layout(cls):
-    """Have the class `cls` asked about all calls on its tensors, whatever modes and blocks say of overrides."""
+    """Let the class `cls` answer all calls on its tensors, even where blocks switch overrides
+    off."""
     activate()
     layouts.append(cls)
     FIXED.discard(cls)
@@ -181,11 +190,13 @@ def take_over(target, result, writer):
 
 
 def ask(func, found, args, kwargs):
-    """The answer to a call by the innermost mode, or by the first of the arguments `found` that does not refuse."""
+    """The answer of the innermost mode, else of the first argument in `found` that does not return
+    NotImplemented."""
     types = tuple([type(arg) for arg in found])
     if state.modes:
         modes = state.modes
-        state.modes = modes[:-1]                           # what the mode calls goes to the next one
+        # calls inside the mode's method go to the next one
+        state.modes = modes[:-1]
         try:
             result = modes[-1].__torch_function__(func, types, args, kwargs)
         finally:
@@ -216,10 +227,10 @@ def full_name(func):
 
 @overridden.fill
 def answer_failure(op, inputs, attrs):
-    """The answer, in a tuple, of an argument that overrides functions to a call of `op` that failed for want of a
-    tensor; None if there is no such argument.
+    """The answer, in a tuple, of an argument that overrides functions, for a call of `op` that
+    failed because this argument is not a tensor; None without such an argument.
 
-    Calls come here for the first such argument only, if nothing has switched the machinery on before.
+    Only the first such call ever comes here, before `activate` has run.
     """
     if not (overloaded(inputs) and state.everything and state.subclasses):
         return None
@@ -262,7 +273,7 @@ class TorchFunctionMode:
 
 
 def count_modes(n):
-    """Have all calls looked at while a mode is entered in any thread."""
+    """Make all calls check for modes while any thread is in one."""
     global _modes_entered
     with _changing:
         _modes_entered += n
@@ -274,7 +285,8 @@ def count_modes(n):
 
 # ------------------------------------------------------------------ exchanging the code
 def guarded(*args, _func=None, _inner=None, _plain=PLAIN, _dispatch=dispatch, **kwargs):
-    """The code that all functions get: `_func` is the function itself, `_inner` one with its old code."""
+    """The new code of all functions: `_func` is the function itself, `_inner` a function with its
+    old code."""
     for arg in args:
         if arg.__class__ not in _plain:
             return _dispatch(_func, _inner, args, kwargs)
@@ -288,7 +300,8 @@ def guarded(*args, _func=None, _inner=None, _plain=PLAIN, _dispatch=dispatch, **
 
 
 def exchange(function, func=None):
-    """Give `function` the code of `guarded`. `func`: what overrides are told was called, if not `function` itself."""
+    """Give `function` the code of `guarded`. `func`: the function that overrides are passed, if not
+    `function` itself."""
     if is_guarded(function):
         return
     inner = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__,
@@ -318,11 +331,13 @@ OPERATORS |= {f"__r{name}__": OPERATORS[f"__{name}__"] for name in operators.COM
 OPERATORS |= {f"__{name}__": name for name in operators.COMPARISONS if name != "eq"}
 UNARY = {f"__{name}__": method for name, method in operators.UNARY.items()}
 
-# PyTorch asks nobody about these: they make tensors of data, or belong to Python or to this machinery.
+# PyTorch does not let these be overridden: they make tensors from data, or belong to Python or to
+# this machinery.
 IGNORED_FUNCTIONS = {
     "is_tensor", "tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "from_dlpack", "is_grad_enabled",
     "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "broadcast_shapes", "can_cast"}
-FACTORIES = {"tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"}                  # but modes see these
+# only modes see these
+FACTORIES = {"tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"}
 IGNORED_METHODS = {"__new__", "__init__", "__hash__", "__init_subclass__", "__torch_function__", "__iter__",
                    "__reduce_ex__", "checked_dim", "edge", "graph", "as_subclass", "_make_subclass",
                    "_make_wrapper_subclass", "_repr_html_", "is_inference", "_is_view", "__array_function__",
@@ -330,7 +345,7 @@ IGNORED_METHODS = {"__new__", "__init__", "__hash__", "__init_subclass__", "__to
 
 
 def activate():
-    """Exchange the code of all public functions and of the methods of Tensor, once."""
+    """Replace the code of all public functions and of the methods of Tensor, once."""
     global active
     if active:
         return
@@ -361,12 +376,13 @@ def calling(name):
 
 
 def is_guarded(function):
-    """Whether a function has its new code already."""
+    """True if a function already has its new code."""
     return function.__code__.co_name == guarded.__code__.co_name
 
 
 def unasked(inner):
-    """`inner` with all overrides off: the backward pass computes with tensors of whatever class in C++, in PyTorch."""
+    """`inner` with all overrides off, for the backward pass, which in PyTorch runs in C++ below
+    overrides."""
     @functools.wraps(inner)
     def call(*args, **kwargs):
         with DisableTorchFunction():
@@ -376,7 +392,7 @@ def unasked(inner):
 
 @functools.cache
 def activate_properties():
-    """Exchange the code of the properties of Tensor, which modes see too."""
+    """Replace the code of the properties of Tensor, which modes see too."""
     for found in list(vars(Tensor).values()):
         if isinstance(found, property):
             for function, func in ((found.fget, found.__get__), (found.fset, found.__set__)):
@@ -389,7 +405,8 @@ def activate_properties():
 
 
 def dispatching(found):
-    """A property that asks overrides first: what a subclass has in the place of `found`, a property of Tensor."""
+    """A property that checks overrides first; a subclass has it in place of `found`, a property of
+    Tensor."""
     def get(self):
         return dispatch(found.__get__, found.fget, (self,), {})
 

@@ -1,4 +1,4 @@
-"""Calls that have to go op by op, because somebody wants more of them than their results."""
+"""Calls that must run op by op, because other code needs more from them than their results."""
 
 from ..core.grad_mode import grad_mode, open_batches, open_levels
 from . import dispatch, saved
@@ -10,7 +10,7 @@ __all__ = ["must_run_eagerly"]
 def must_run_eagerly(tensors):
     """True if a call on these tensors must not be replaced by a program that gives its results.
 
-    Hooks may be told what is saved, forward mode wants tangents, and subclasses and modes answer calls
+    Hooks may pack saved values, forward mode needs tangents, and subclasses and modes answer calls
     themselves. Within `vmap` the arrays have a dimension that does not show, and a transform such as
     `jacobian` may differentiate the call more than once.
     """

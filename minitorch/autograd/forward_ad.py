@@ -7,10 +7,10 @@
 ...     forward_ad.unpack_dual(x * x).tangent
 tensor([2., 0.])
 
-A dual tensor is a value and a tangent: the derivative of the value in one direction. Each call on dual tensors computes
-both, whether gradients are recorded or not, and whatever it computes is recorded if something in it requires grad: a
-backward pass through it gives second derivatives. In `inference_mode` tangents are not computed. How they follow from
-the definitions is in `tangents.py`.
+A dual tensor is a value and a tangent, the derivative of the value in one direction. Each call on
+dual tensors computes both, also in `no_grad`. If an input requires grad, both are recorded: a
+backward pass through the tangent gives second derivatives. In `inference_mode` tangents are not
+computed. `tangents.py` derives them from the op definitions.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 
 
 def current():
-    """The dual level of this thread; None outside of one. The levels of `func.jvp` are others."""
+    """The dual level of this thread; None outside of one. `func.jvp` has separate levels."""
     return next((level for level in grad_mode.levels if level.name is not None), None)
 
 
@@ -39,7 +39,8 @@ def enter_dual_level():
 
 
 def exit_dual_level(*, level=None):
-    """Leave the dual level: tangents made at it are gone. RuntimeError if it is not the innermost level."""
+    """Leave the dual level; tangents made at it disappear. RuntimeError if it is not the innermost
+    level."""
     found = current()
     if level not in (None, 0) or found is not None and found is not grad_mode.levels[-1]:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not "
@@ -68,9 +69,10 @@ def level_named(level):
 
 
 def make_dual(tensor, tangent, *, level=None):
-    """A view of `tensor` with this tangent, a tensor of its shape; both must be floating point.
+    """A view of `tensor` with the given tangent, a tensor of its shape; both must be floating
+    point.
 
-    It is differentiable: gradients flow to both. RuntimeError outside of `dual_level`, for other shapes, and for
+    Gradients flow to both. RuntimeError outside of `dual_level`, for other shapes, and for
     tensors that have a tangent already.
     """
     at = level_named(level)
@@ -92,7 +94,7 @@ def make_dual(tensor, tangent, *, level=None):
 
 
 class UnpackedDualTensor(NamedTuple):
-    """The result of `unpack_dual`: the value, and the tangent, None if there is none."""
+    """The result of `unpack_dual`: the value, and the tangent or None."""
 
     primal: Any
     tangent: Any
@@ -111,12 +113,12 @@ def unpack_dual(tensor, *, level=None):
 
 # ---- whether tangents are computed --------------------------------------------------------------------------
 def _is_fwd_grad_enabled():
-    """Whether calls compute tangents at the moment."""
+    """True if calls compute tangents at the moment."""
     return not grad_mode.inference
 
 
 class _set_fwd_grad_enabled:
-    """Within the block tangents are computed or not."""
+    """Switches the computation of tangents on or off within a block."""
 
     def __init__(self, mode):
         self.mode = mode

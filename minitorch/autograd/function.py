@@ -13,9 +13,10 @@
 
     y = Cube.apply(x)
 
-`forward` runs unrecorded. `backward` is given a gradient for each output and returns one for each argument of
-`forward` (None where there is none); under ``create_graph`` it is recorded, so that it can be differentiated again.
-`jvp`, the forward derivative, is given a tangent for each argument and returns one for each output.
+`forward` runs unrecorded. `backward` receives a gradient for each output and returns one for each
+argument of `forward`, or None; under ``create_graph`` it is recorded, so that it can be
+differentiated again. `jvp`, the forward derivative, receives a tangent for each argument and
+returns one for each output.
 """
 
 import functools
@@ -39,8 +40,8 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 @Hook
 def function_with_tangents(cls, args):
-    """The context and the result of a call of `cls`, a `Function`, in forward mode; None: no argument has a tangent.
-    Filled by `autograd.tangents`, which opens levels."""
+    """The context and the result of a call of `cls`, a `Function`, in forward mode; None if no
+    argument has a tangent. Filled by `autograd.tangents`, which opens levels."""
 
 
 @Hook
@@ -51,18 +52,20 @@ def function_in_batch(cls, args):
 
 
 class FunctionCtx:
-    """The context of a call: `forward` leaves on it what `backward` needs; any attribute may be set."""
+    """The context of a call: `forward` stores on it the values that `backward` needs, as
+    attributes."""
 
     needs_input_grad = ()
     _saved = _dirty = _non_differentiable = ()
     _materialize, _node, _for_forward = True, None, None
 
     def save_for_backward(self, *tensors):
-        """Keep input or output tensors (or None) for `backward`; a write to them in between will be noticed."""
+        """Save input or output tensors (or None) for `backward`, which raises if they were written
+        to since."""
         self._saved = tensors
 
     def save_for_forward(self, *tensors):
-        """Keep input or output tensors (or None) for `jvp`, which finds them in `saved_tensors`."""
+        """Save input or output tensors (or None) for `jvp`, which finds them in `saved_tensors`."""
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(f"save_for_forward expects all arguments to be tensors, but argument {i} is of type "
@@ -71,7 +74,7 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self):
-        """The tensors that were saved; RuntimeError if they have been freed or written to since."""
+        """The saved tensors; RuntimeError if they were freed or written to since."""
         if self._for_forward is not None:                  # while `jvp` runs
             return self._for_forward
         if self._saved is None:
@@ -81,20 +84,21 @@ class FunctionCtx:
     saved_variables = saved_tensors
 
     def mark_dirty(self, *tensors):
-        """Say that `forward` has written to these inputs in place (and returns them)."""
+        """Declare that `forward` has written to these inputs in place (and returns them)."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors):
-        """Say that these outputs have no gradient."""
+        """Declare that these outputs have no gradient."""
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value):
-        """Whether gradients of unused outputs arrive as zeros (the default) or as None."""
+        """Choose if gradients of unused outputs arrive as zeros (True, the default) or as None."""
         self._materialize = bool(value)
 
 
 class Saved:
-    """A tensor kept by a context: an input as it is; an output as its array, so that there is no reference cycle."""
+    """A tensor saved by a context: an input as it is, an output as its array, to avoid a reference
+    cycle."""
 
     def __init__(self, tensor, output):
         self.value, self.output, self.backend = tensor if output is None else tensor.array, output, tensor.backend
@@ -118,7 +122,8 @@ class Function:
     `forward(ctx, *args)`, or ``forward(*args)`` with a separate ``setup_context(ctx, inputs, output)``.
     """
 
-    generate_vmap_rule = False                             # whether `vmap` may call it with batched tensors
+    # True if `vmap` may call it with batched tensors
+    generate_vmap_rule = False
 
     def __init__(self, *args, **kwargs):
         warn(f"{type(self)} should not be instantiated: its methods are static, call {type(self).__name__}.apply(...).",
@@ -130,33 +135,36 @@ class Function:
 
     @staticmethod
     def forward(*args, **kwargs):
-        """The value. Must be overridden."""
+        """Compute the result. Must be overridden."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def backward(ctx, *grad_outputs):
-        """The gradient of each argument of `forward`. Must be overridden for functions that are differentiated."""
+        """Compute the gradient of each argument of `forward`. Must be overridden to be
+        differentiated."""
         raise NotImplementedError("You must implement either the backward or vjp method for your custom "
                                   "autograd.Function to use it with backward mode AD.")
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        """Where `forward` takes no context: save here what `backward` needs."""
+        """Save the values that `backward` needs, if `forward` takes no context."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        """The tangent of each output, from one for each argument. Must be overridden for use in forward mode."""
+        """Compute the tangent of each output from those of the arguments. Must be overridden for
+        forward mode."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
                                   "forward mode AD.")
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        """The function for a whole batch, within `minitorch.vmap`: returns the output and its ``out_dims``.
+        """Compute a whole batch, within `minitorch.vmap`: returns the output and its ``out_dims``.
 
-        `args` are the arguments with the batch along dimension ``in_dims[i]`` of each tensor (None: it is the same for
-        all); `info` has ``batch_size`` and ``randomness``. Override this, or set ``generate_vmap_rule = True`` where
-        `forward`, `setup_context` and `backward` consist of tensors' functions.
+        `args` are the arguments, with the batch along dimension ``in_dims[i]`` of each tensor (None
+        for an argument that all elements share); `info` has ``batch_size`` and ``randomness``.
+        Override this, or set ``generate_vmap_rule = True`` if `forward`, `setup_context` and
+        `backward` only call functions of tensors.
         """
         raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod "
                                   "or set generate_vmap_rule=True.")
@@ -165,8 +173,8 @@ class Function:
     def apply(cls, *args, **kwargs):
         """Call the function, recording it if an argument requires grad.
 
-        Keywords, and defaults where there is a `setup_context`, are put at their places in the signature of `forward`:
-        `backward` returns a gradient for each.
+        Keywords, and defaults if there is a `setup_context`, are put at their positions in the
+        signature of `forward`: `backward` returns a gradient for each.
         """
         if kwargs or cls.setup_context is not Function.setup_context and getattr(cls.forward, "__defaults__", None):
             args = cls._positional(args, kwargs)
@@ -177,7 +185,7 @@ class Function:
 
     @classmethod
     def _positional(cls, args, kwargs):
-        """All arguments of a call by position, as the signature of `forward` orders them."""
+        """All arguments of a call by position, in the order of the signature of `forward`."""
         context = () if cls.setup_context is not Function.setup_context else (None,)
         bound = inspect.signature(cls.forward).bind(*context, *args, **kwargs)
         bound.apply_defaults()
@@ -188,7 +196,7 @@ class Function:
 
     @classmethod
     def _called(cls, args):
-        """The context and the result of a call, with tangents if arguments have some."""
+        """The context and the result of a call, with tangents if arguments have any."""
         found = function_with_tangents(cls, args) if open_levels and grad_mode.levels else None
         return cls._recorded(args) if found is None else found
 
@@ -221,8 +229,9 @@ class Function:
 
 
 class FunctionNode(MultiOutputNode):
-    """The node of one `apply`: `op` is the Function class, `saved` its context, `dtypes` those of the outputs, `taken`
-    those of the inputs."""
+    """The node of one `apply`: `op` is the Function class, `saved` the context, `dtypes` and
+    `taken`
+    the dtypes of the outputs and of the inputs."""
 
     __slots__ = ("dtypes", "taken")
     is_function = True
@@ -232,7 +241,8 @@ class FunctionNode(MultiOutputNode):
 
     def pull(self, g, create_graph):
         ctx = self.saved
-        ctx._node = self                                   # only while it runs: the node already holds the context
+        # only while it runs: the node refers to the context
+        ctx._node = self
         try:
             with recording(create_graph and grad_mode.enabled):
                 grads = self.op.backward(ctx, *self.incoming(g, create_graph))
@@ -278,13 +288,14 @@ class FunctionNode(MultiOutputNode):
 
 
 def sums_to(shape, target):
-    """Whether `shape` is what `target` becomes by broadcasting."""
+    """True if `target` broadcasts to `shape`."""
     lead = len(shape) - len(target)
     return lead >= 0 and all(t in (1, s) for s, t in zip(shape[lead:], target))
 
 
 def attach(cls, ctx, args, places, result):
-    """Record one call: a node with an edge to each argument, behind each differentiable output."""
+    """Record one call: make a node with an edge to each argument, and attach it to the
+    differentiable outputs."""
     several = isinstance(result, tuple)
     outputs = list(result) if several else [result]
     tensors = [o for o in outputs if isinstance(o, Tensor)]
@@ -308,7 +319,8 @@ def attach(cls, ctx, args, places, result):
 
 
 def attach_output(cls, ctx, args, node, i, out):
-    """Put the node behind one output: written in place, returned as it came, or new."""
+    """Attach the node to one output, which is an input written in place, an unchanged input, or
+    new."""
     if has(ctx._dirty, out):
         made = out.detach()
         made.node, made.needs_grad = OutputNode(node, i), True
@@ -338,7 +350,7 @@ def has(tensors, t):
 
 
 def index_of(tensors, t):
-    """Where `t` itself stands among `tensors`; None if it does not (== would compare elements)."""
+    """The index of the object `t` in `tensors`, or None (``list.index`` would compare elements)."""
     return next((i for i, other in enumerate(tensors) if other is t), None)
 
 
@@ -359,7 +371,7 @@ def once_differentiable(fn):
 
 
 class _Once(Function):
-    """Passes its last argument on and refuses to be differentiated."""
+    """Returns its last argument and refuses to be differentiated."""
 
     generate_vmap_rule = True
 

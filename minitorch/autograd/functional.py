@@ -1,9 +1,9 @@
 """Jacobians, Hessians and products with them, of functions of tensors: ``torch.autograd.functional``.
 
-Most is built from `autograd.grad`: a Jacobian is one backward pass for each element of the output, a product from the
-left one pass, a product from the right two (the derivative of the first pass with respect to its weights). Forward mode
-is chosen by name, as in PyTorch.
-Inputs and outputs are tensors or tuples of them, and results have the same structure.
+Most functions call `autograd.grad`: a Jacobian takes a backward pass for each element of the
+output, a product with it from the left takes one pass, and from the right two (the derivative of
+the first pass with respect to its weights). Forward mode is an option, as in PyTorch. Inputs and
+outputs are tensors or tuples of them, and results have the same structure.
 """
 
 import threading
@@ -19,8 +19,8 @@ __all__ = ["vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"]
 
 
 class Running(threading.local):
-    """How many blocks of `differentiating` this thread is in. Compiled functions ask: inside they run eagerly, since
-    what a program leaves in the graph can be differentiated once."""
+    """The number (`depth`) of blocks of `differentiating` that this thread is in. Inside, compiled
+    functions run eagerly, because the node of a program can be differentiated only once."""
 
     depth = 0
 
@@ -107,11 +107,12 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
-    """The Jacobian of `func`: a tensor of shape (output..., input...), nested in tuples as outputs and inputs are.
+    """The Jacobian of `func`: a tensor of shape (output..., input...), in tuples nested like
+    outputs and inputs.
 
-    One backward pass is run for each output element, or, with `vectorize`, one over a batch of all elements. With the
-    `strategy` "forward-mode" all columns are computed by one pass forwards, which needs `vectorize`;
-    NotImplementedError without it, and with `create_graph`.
+    It takes a backward pass for each output element, or, with `vectorize`, one over a batch of all
+    elements. With the `strategy` "forward-mode" one forward pass computes all columns; this needs
+    `vectorize`, and raises NotImplementedError without it and with `create_graph`.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function '
@@ -162,7 +163,7 @@ def rows(out, xs, create_graph, chunk_size=None):
 
 
 def _by_columns(func, inputs):
-    """The Jacobian by one pass forwards for all columns."""
+    """The Jacobian by one forward pass for all columns."""
     found, many = _tuple(inputs, "inputs")
     outer: list = []
 
@@ -177,9 +178,10 @@ def _by_columns(func, inputs):
 
 
 def columns(push, xs, **options):
-    """The Jacobian, for each output of `push` with respect to each of the tensors `xs`, by a pass over all columns.
+    """The Jacobian of each output of `push` with respect to each of the tensors `xs`, by one pass
+    over all columns.
 
-    `push` is a function from one tangent for each of `xs` to those of the outputs; `options` are those of `vmap`.
+    `push` maps tangents of `xs` to tangents of the outputs; `options` are passed to `vmap`.
     """
     is_empty = not any([x.numel() for x in xs])
     found = push(*xs) if is_empty else vmap(push, **options)(*basis(xs))
@@ -199,7 +201,8 @@ def basis(xs):
 
 
 def column_blocks(columns, xs):
-    """The Jacobian for each of the tensors `xs` from its columns, which are stacked in the first dimension."""
+    """The Jacobian with respect to each of the tensors `xs`, from columns stacked in the first
+    dimension."""
     sizes = [x.numel() for x in xs]
     if not sum(sizes):
         return [columns.new_zeros((*columns.shape, *x.shape)) for x in xs]
@@ -214,7 +217,8 @@ def _stacked(grads, out, x):
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
-    """The second derivatives of a `func` with one element of output: the Jacobian of its gradient."""
+    """The second derivatives of a `func` with a single output element: the Jacobian of its
+    gradient."""
     _, many = _tuple(inputs, "inputs")
 
     def gradient(*xs):
@@ -224,7 +228,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
         found = _grads((out.reshape(()),), xs, (out.detach().new_ones(()),), True, strict)
         return found if many else found[0]
 
-    def gradient_at(*xs):                                  # in forward mode nothing but this asks for a graph
+    def gradient_at(*xs):                                  # in forward mode only this needs a graph
         with differentiating():
             return gradient(*_prepare(xs, False)[0])
     if outer_jacobian_strategy == "forward-mode":

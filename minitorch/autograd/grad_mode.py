@@ -1,6 +1,6 @@
-"""Whether calls are recorded: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`.
+"""Modes that switch recording: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`.
 
-Each is a context manager and a decorator, and each thread has a mode of its own.
+Each is a context manager and a decorator, and each thread has its own mode.
 """
 
 import functools
@@ -14,23 +14,24 @@ __all__ = ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "is_g
 
 
 def is_grad_enabled():
-    """Whether calls on tensors that require grad are recorded at the moment, in this thread."""
+    """True if this thread currently records calls on tensors that require grad."""
     return grad_mode.enabled
 
 
 def is_inference_mode_enabled():
-    """Whether `inference_mode` is on in this thread."""
+    """True if `inference_mode` is on in this thread."""
     return grad_mode.inference
 
 
 class _Mode:
-    """Sets the mode on entry and puts the old one back on exit; wraps functions and generators alike."""
+    """Sets the mode on entry and restores the old one on exit; decorates functions and
+    generators."""
 
     enabled: bool | None = None
     inference: bool | None = None
 
     def __enter__(self):
-        # A stack, so that one object can be entered again inside itself.
+        # A stack, so that one object can be entered inside itself.
         self.__dict__.setdefault("_outer", []).append((grad_mode.enabled, grad_mode.inference))
         if self.enabled is not None:
             grad_mode.enabled = self.enabled
@@ -42,7 +43,7 @@ class _Mode:
         grad_mode.enabled, grad_mode.inference = self._outer.pop()
 
     def clone(self):
-        """A mode object for one more use, made again from this one's arguments."""
+        """A new mode object with the arguments of this one."""
         return type(self)()
 
     def __call__(self, function):
@@ -129,11 +130,12 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """`no_grad`, and a promise: tensors made inside, by `ones`, `tensor` and their kind, are never recorded later.
+    """`no_grad`, and a promise: tensors that `ones`, `tensor` and the like make inside are never
+    recorded later.
 
-    Such tensors answer True to ``is_inference()``; outside, they can neither require grad, nor be written to, nor be
-    saved for a backward pass. Unlike PyTorch, results of other calls inside are ordinary tensors without grad: marking
-    them would cost every call.
+    ``is_inference()`` of such tensors is True. Outside, they cannot require grad, be written to, or
+    be saved for a backward pass. Unlike in PyTorch, results of other calls inside are ordinary
+    tensors that do not require grad: marking them would slow down every call.
     """
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -152,7 +154,8 @@ class inference_mode(_Mode):
 
 
 class set_multithreading_enabled(_Mode):
-    """Accepted for PyTorch's sake, as a function or for a block: backward passes here run in the thread that asks."""
+    """Accepted for compatibility, as a function or for a block: backward passes run in the calling
+    thread anyway."""
 
     def __init__(self, mode):
         self.mode = bool(mode)

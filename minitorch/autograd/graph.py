@@ -1,4 +1,4 @@
-"""The graph, under PyTorch's name of the module: nodes, edges, hooks on several gradients, hooks on saved tensors.
+"""``torch.autograd.graph``: nodes, edges, hooks on several gradients, hooks on saved tensors.
 
 The classes of the graph are in `minitorch/core/graph.py`, the hooks on saved tensors in `saved.py`.
 """
@@ -20,7 +20,8 @@ __all__ = ["GradientEdge", "Node", "RemovableHandle", "allow_mutation_on_saved_t
 
 # ------------------------------------------------------------------ edges
 class GradientEdge(NamedTuple):
-    """Where a gradient flows: into output `output_nr` of `node`. `autograd.grad` and `backward` take it as a tensor."""
+    """Output `output_nr` of `node`, into which a gradient flows. `autograd.grad` and `backward`
+    take it like a tensor."""
 
     node: Any
     output_nr: int
@@ -28,7 +29,7 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor):
-    """The edge at which the gradient of `tensor` arrives, without the tensor's memory."""
+    """The edge at which the gradient of `tensor` arrives; it does not keep the tensor's memory."""
     if isinstance(tensor, GradientEdge):
         return tensor
     if not tensor.requires_grad:
@@ -41,7 +42,7 @@ def get_gradient_edge(tensor):
 
 
 def place_of(x, roots=()):
-    """Where a tensor or an edge stands in the graph behind `roots`: a node, or a leaf."""
+    """The node or leaf of a tensor or an edge in the graph behind `roots`."""
     if not isinstance(x, GradientEdge):
         return x.node or x
     if isinstance(x.node, AccumulateGrad):
@@ -56,7 +57,8 @@ def place_of(x, roots=()):
 
 
 def increment_version(tensor):
-    """Count a write in place to a tensor, or to each of several: for memory that was written to behind our back."""
+    """Count a write in place to a tensor, or to each of several, for writes that the library did
+    not make."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
         if not t.is_inference():
             bump_version(t, "increment_version()")
@@ -64,9 +66,9 @@ def increment_version(tensor):
 
 # ------------------------------------------------------------------ the pass that is running
 def current_pass():
-    """The variables of the innermost backward pass in this thread; None if none runs.
+    """The local variables of the innermost backward pass in this thread; None if none is running.
 
-    They are looked up on Python's stack, by those few who ask: a pass announces itself to nobody.
+    They are read from Python's stack: so a pass does no work for the few callers of this function.
     """
     frame = sys._getframe(1)
     while frame is not None and frame.f_code is not engine.run.__code__:
@@ -75,15 +77,16 @@ def current_pass():
 
 
 def will_run(place, running):
-    """Whether the pass will find a gradient for this node or leaf."""
+    """True if the pass will compute a gradient for this node or leaf."""
     wanted, capture = running["wanted"], running["capture"]
     return place in running["places"] and (place in wanted or place in capture)
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Run ``fn(gradients)`` once a backward pass knows all gradients of `tensors` that it will ever know.
+    """Run ``fn(gradients)`` once a backward pass has computed all gradients of `tensors` that it
+    will compute.
 
-    None stands for the others. With mode="any" ``fn(gradient)`` runs with the first gradient that is known.
+    The others are None. With mode="any", ``fn(gradient)`` runs with the first gradient computed.
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
@@ -98,7 +101,8 @@ def all_known(tensors, fn):
         running = current_pass()
         key = id(running["ready"])
         with lock:
-            if key not in waiting:                         # the list is held, so that no other is taken for it
+            # the list is kept alive, so that its id stays unique
+            if key not in waiting:
                 left = sum([will_run(p, running) for p in places])
                 waiting[key] = [running["ready"], [None] * len(places), left]
             entry = waiting[key]
@@ -116,7 +120,8 @@ def first_known(tensors, fn):
     seen = [None]
 
     def hook(grad):
-        ready = current_pass()["ready"]                    # one list for each pass, held as above
+        # one list for each pass, kept alive as above
+        ready = current_pass()["ready"]
         if seen[0] is not ready:
             seen[0] = ready
             fn(grad)
@@ -131,6 +136,6 @@ class MultiHandle(RemovableHandle):
         self.handles = handles
 
     def remove(self):
-        """Take the hook away from all of them."""
+        """Remove the hook from all tensors."""
         for handle in self.handles:
             handle.remove()

@@ -12,14 +12,15 @@ __all__ = ["RemovableHandle", "added"]
 
 
 class RemovableHandle:
-    """The handle of a registered hook: ``handle.remove()`` takes the hook away, and so does leaving
-    a ``with`` block.
+    """The handle of a registered hook: ``handle.remove()``, or leaving a ``with`` block, removes
+    the
+    hook.
 
-    ``hooks_dict`` maps ids to hooks; ``extra_dict`` is one more dict, or several, that mention the
-    same id.
+    ``hooks_dict`` maps ids to hooks; ``extra_dict`` is another dict, or several, with the same id
+    as a key.
     """
 
-    next_id = removed = 0                        # how many there were, and how many were taken away
+    next_id = removed = 0                        # the numbers of handles made and of hooks removed
     _extra: tuple = ()
 
     def __init__(self, hooks_dict, *, extra_dict=None):
@@ -30,7 +31,7 @@ class RemovableHandle:
                                     else extra_dict))
 
     def remove(self):
-        """Forget the hook; calling it twice is harmless."""
+        """Remove the hook; a second call does nothing."""
         hooks = self._hooks()
         if hooks is not None:
             RemovableHandle.removed += 1
@@ -46,7 +47,7 @@ class RemovableHandle:
     def __exit__(self, *exc):
         self.remove()
 
-    # A copy, or one read from a file, has nothing to remove but what came with it.
+    # A copy, or a handle read from a file, can only remove the hook that was stored with it.
     def __getstate__(self):
         return self.id, [ref() for ref in (self._hooks, *self._extra)]
 
@@ -57,7 +58,7 @@ class RemovableHandle:
 
 
 def added(node, when, hook):
-    """Add a hook to those of a node or a leaf; the handle that removes it."""
+    """Add a hook to those of a node or a leaf; returns the handle that removes it."""
     hooks = getattr(hooks_of(node), when)
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
@@ -67,7 +68,7 @@ def added(node, when, hook):
 # ------------------------------------------------------------------ methods of Tensor
 @extends(Tensor)
 def retain_grad(self):
-    """Keep the gradient of this computed tensor in `grad` too."""
+    """Keep the gradient of this tensor, the result of a call, in its `grad`."""
     if not self.needs_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if self.node is not None and not self.retains_grad:
@@ -76,8 +77,8 @@ def retain_grad(self):
 
 @extends(Tensor)
 def register_hook(self, hook):
-    """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the
-    gradient."""
+    """Run ``hook(gradient)`` when this tensor's gradient is complete; a returned tensor replaces
+    it."""
     if not self.needs_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     return added(self.node or self, "pre", hook)
@@ -95,21 +96,21 @@ def register_post_accumulate_grad_hook(self, hook):
 
 @extends(Tensor, kind=property)
 def output_nr(self):
-    """Which of the outputs of its graph node the tensor is."""
+    """The index of this tensor among the outputs of its graph node."""
     return self.node.op if self.node.__class__ is graph.OutputNode else 0
 
 
 # ------------------------------------------------------------------ methods of nodes
 @extends(Node, "register_hook")
 def register_node_hook(self, hook):
-    """Run ``hook(grad_inputs, grad_outputs)`` after this node; what it returns replaces
+    """Run ``hook(grad_inputs, grad_outputs)`` after this node; a returned tuple replaces
     `grad_inputs`."""
     return added(self, "post", hook)
 
 
 @extends(Node)
 def register_prehook(self, hook):
-    """Run ``hook(grad_outputs)`` before this node; what it returns replaces `grad_outputs`."""
+    """Run ``hook(grad_outputs)`` before this node; a returned tuple replaces `grad_outputs`."""
     return added(self, "node_pre", hook)
 
 

@@ -1,7 +1,8 @@
-"""Tensors made in `inference_mode`: neither written to nor saved for a backward pass outside of it.
+"""Tensors made in `inference_mode`, which must not be written to or saved for a backward pass
+outside of it.
 
-Their memory is noted while it lives. As long as there is such memory, a node hook looks at what new
-nodes have saved; without it calls pay nothing.
+Their memory is noted while it lives. As long as there is such memory, a node hook checks the saved
+values of new nodes; otherwise calls pay nothing.
 """
 
 import weakref
@@ -20,7 +21,7 @@ SAVED = ("Inference tensors cannot be saved for backward. Please do not use Tens
 
 @graph.note_inference.fill
 def note_inference(tensor):
-    """Note that a tensor, and with it its memory, was made in inference mode."""
+    """Note that a tensor and its memory were made in inference mode."""
     memory = owner(tensor.array)
     key = id(memory)
     if key not in graph.inference:
@@ -30,7 +31,7 @@ def note_inference(tensor):
 
 
 def forget(key):
-    """Memory is gone: with the last of it the hook goes."""
+    """Called when such memory is freed; removes the hook with the last of it."""
     graph.inference.pop(key, None)
     if not graph.inference:
         remove_node_hook(guard)
@@ -42,7 +43,7 @@ class Guard(NodeHook):
     def recorded(self, node, result):
         """RuntimeError if the new node keeps a value in such memory."""
         saved = node.saved
-        if not isinstance(saved, tuple):                   # of a user-defined function: its context
+        if not isinstance(saved, tuple):                   # the context of a user-defined function
             saved = [x.value for x in saved._saved if x is not None and x.output is None]
         for value in saved:
             for x in value if type(value) is tuple else (value,):

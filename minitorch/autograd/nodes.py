@@ -1,9 +1,9 @@
 """Nodes of the graph as users see them: with PyTorch's class names, and `AccumulateGrad` for the
 leaves.
 
-In the graph a node is a plain `Node` and a leaf is its tensor. A node is given a class of its op's
-name when somebody first looks at it (``y.grad_fn``, ``next_functions``), which costs the calls
-nothing.
+In the graph a node is a plain `Node`, and a leaf is its tensor. The first access to a node
+(``y.grad_fn``, ``next_functions``) gives it a class named after its op; so calls pay nothing for
+this.
 """
 
 import functools
@@ -25,8 +25,7 @@ NAMES = {"self": "input", "result": "out", "self_sizes": "input_shape",
 
 
 def shown(node):
-    """The node behind a tensor as `grad_fn` shows it: that of the op, of a class that bears its
-    name."""
+    """The node of a tensor's op as `grad_fn` shows it: with a class named after the op."""
     if node.__class__ is OutputNode:
         node = node.parents[0]
     name = node.name()
@@ -43,16 +42,16 @@ def named(name, base):
 
 
 def with_saved_values(node):
-    """The attributes of a node, with the names of what it keeps: PyTorch's, where they are
-    others."""
+    """The attributes of a node, with the names of its saved values; PyTorch's names if they
+    differ."""
     theirs = {ours: name for name, ours in NAMES.items()}
     fields = () if isinstance(node, FunctionNode) else getattr(node.op, "saved_fields", ())
     return [*object.__dir__(node), *[f"_saved_{theirs.get(field, field)}" for field in fields]]
 
 
 def saved_value(node, name):
-    """``node._saved_self``: a value that the node keeps for its derivative formula, under PyTorch's
-    name for it."""
+    """``node._saved_self``: a value that the node saved for its derivative formula, by PyTorch's
+    name."""
     if isinstance(node, FunctionNode):                     # PyTorch's node is the context itself
         return attribute_of(node, name)
     fields = getattr(node.op, "saved_fields", ())
@@ -74,7 +73,8 @@ def saved_value(node, name):
 def attribute_of(node, name):
     """An attribute of the context of a user-defined function's node."""
     context = node.saved
-    context._node, outer = node, context._node             # whose values `saved_tensors` unpacks
+    # `saved_tensors` unpacks the values of `_node`
+    context._node, outer = node, context._node
     try:
         return getattr(context, name)
     finally:
@@ -82,7 +82,8 @@ def attribute_of(node, name):
 
 
 class AccumulateGrad(Node):
-    """How a leaf appears in `next_functions`, as in PyTorch; `variable` is the leaf."""
+    """The node that represents a leaf in `next_functions`, as in PyTorch; `variable` is the
+    leaf."""
 
     __slots__ = ("variable",)
     next_functions = ()
@@ -99,7 +100,7 @@ class AccumulateGrad(Node):
         return added(self.variable, "post", hook)
 
     def register_prehook(self, hook):
-        """Run ``hook(grad_outputs)`` before a gradient is added; what it returns replaces the
+        """Run ``hook(grad_outputs)`` before a gradient is added; a returned tuple replaces the
         gradient."""
         return added(self.variable, "node_pre", hook)
 
@@ -114,7 +115,7 @@ _accumulators: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 
 def accumulate_grad(leaf):
-    """The node that stands for a leaf: the same one while somebody holds it."""
+    """The node that represents a leaf: the same object as long as it is referenced."""
     found = _accumulators.get(id(leaf))
     if found is None or found.variable is not leaf:
         found = _accumulators[id(leaf)] = AccumulateGrad(leaf)
@@ -130,15 +131,13 @@ def grad_fn(self):
 
 @extends(Node, kind=property)
 def next_functions(self):
-    """PyTorch's view of the edges: ((node or AccumulateGrad or None, which of its outputs),
-    ...)."""
+    """The edges as in PyTorch: ((node or AccumulateGrad or None, index of its output), ...)."""
     node = self.parents[0] if isinstance(self, OutputNode) else self
     return tuple([(None, 0) if p is None else edge(p) for p in node.parents])
 
 
 def edge(place):
-    """What `next_functions` shows of a node or a leaf: the node, and which of its outputs is
-    meant."""
+    """The pair in `next_functions` for a node or a leaf: the node, and the index of its output."""
     if isinstance(place, Tensor):
         return accumulate_grad(place), 0
     return ((shown(place.parents[0]), place.op) if isinstance(place, OutputNode)

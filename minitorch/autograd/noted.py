@@ -1,6 +1,6 @@
 """Backward passes through calls with tangents: nodes that remember the tangents of saved values.
 
-A recorded backward pass differentiates at the levels of forward mode that are open, too.
+A recorded backward pass also differentiates at the open levels of forward mode.
 """
 
 from ..core import graph
@@ -12,20 +12,21 @@ __all__ = ["Noted", "node_of", "note", "outputs_of"]
 
 
 def outputs_of(result):
-    """The tensors that a call has returned, one or several."""
+    """The tensors that a call returned, as a tuple."""
     return result if isinstance(result, (tuple, list)) else (result,)
 
 
 def node_of(outputs):
-    """The node of the call that has returned `outputs`; None if it was not recorded."""
+    """The node of the call that returned `outputs`; None if it was not recorded."""
     node = next((out.node for out in outputs if isinstance(out, Tensor) and out.node is not None), None)
     return node.parents[0] if node.__class__ is graph.OutputNode else node
 
 
 class Noted(tuple):
-    """The saved values of a node, and the `tangents` that they had: one dict or None for each input, then the result's.
+    """The saved values of a node, and their `tangents`: a dict or None for each input, then that of
+    the result.
 
-    A tuple of dicts for a result of several tensors.
+    A result of several tensors has a tuple of dicts.
     """
 
     def __new__(cls, values, tangents):
@@ -38,12 +39,13 @@ register_pytree_node(Noted, lambda x: (list(x), x.tangents), Noted)
 
 
 class Noting:
-    """A node whose saved values have tangents, which a backward pass on tensors sees while their levels are open."""
+    """A node whose saved values have tangents; a backward pass on tensors uses them while their
+    levels are open."""
 
     __slots__ = ()
 
     def as_tensors(self, values=None):
-        """As `Node.as_tensors`, with the tangents."""
+        """Like `Node.as_tensors`, with the tangents."""
         found, tangents = super().as_tensors(values), self.saved.tangents
         if not grad_mode.levels:
             return found
@@ -60,7 +62,7 @@ _noting: dict = {}
 
 
 def note(op, inputs, result):
-    """Let the node of a call remember the tangents of what it saved."""
+    """Store in the node of a call the tangents of its saved values."""
     outputs = outputs_of(result)
     node = node_of(outputs)
     if node is None or not op.saves_arrays or node.op is not op:
@@ -76,7 +78,8 @@ def note(op, inputs, result):
 
 
 def values_of(node, inputs):
-    """The saved values of a node, with the input that would be restored without its tangents."""
+    """The saved values of a node, including an input that would otherwise be restored without its
+    tangents."""
     values = list(node.saved)
     for x in node.op.restores[:1]:
         i = node.op.saved_fields.index(x)

@@ -7,8 +7,8 @@ from ..core.tensor import wrap
 
 
 def run_noting(roots, seeds, create_graph, retain_graph, capture=None):
-    """A backward pass as `engine.run`; what has no gradient then, but lies below `Tied` nodes, is
-    given zeros."""
+    """Run a backward pass like `engine.run`; then give zeros to leaves below `Tied` nodes that have
+    no gradient."""
     start = len(passed.nodes)
     try:
         engine.run(roots, seeds, create_graph, retain_graph, capture)
@@ -24,19 +24,20 @@ def run_noting(roots, seeds, create_graph, retain_graph, capture=None):
 
 
 def zeros(place, seed):
-    """The gradient zero of a node or a leaf tensor; a node's in the dtype of `seed`."""
+    """A gradient of zeros for a node or a leaf tensor; for a node in the dtype of `seed`."""
     backend = place.backend.backend
     return wrap(backend.xp.zeros(place.shape, place.array.dtype if not place.parents
                                  else seed.array.dtype), backend)
 
 
 def below(nodes):
-    """All that lies behind the parents, but the first, of `Tied` nodes."""
+    """The nodes and leaves that the parents of `Tied` nodes depend on, except their first parents.
+    """
     return behind(p for node in nodes for p in node.parents[1:])
 
 
 def behind(places):
-    """The nodes and leaf tensors that those at `places` were computed from, themselves included:
+    """The nodes and leaf tensors from which those at `places` were computed, and these themselves:
     the keys of a dict."""
     found = dict.fromkeys(places)
     todo = list(found)

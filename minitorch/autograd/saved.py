@@ -4,9 +4,10 @@
         loss = model(x)                                    # the graph keeps ``pack(tensor)``
     loss.backward()                                        # and computes with ``unpack(packed)``
 
-A node hook packs what a node has just saved and gives the node a class whose `pull` unpacks it: without such a block
-calls and backward passes pay nothing. Only the innermost pair of hooks is asked, in the thread that entered it. Writes
-to a tensor that was packed are not noticed: what becomes of it is the hooks' business, as in PyTorch.
+A node hook packs the values that a node has just saved and gives the node a class whose `pull`
+unpacks them: without such a block, calls and backward passes pay nothing. Only the innermost pair
+of hooks is used, in the thread that entered it. As in PyTorch, writes to a packed tensor are not
+noticed: the hooks are responsible for it.
 """
 
 import threading
@@ -28,26 +29,29 @@ __all__ = ["allow_mutation_on_saved_tensors", "are_hooks_active", "disable_saved
 
 
 class Stack(threading.local):
-    """The pairs of hooks of this thread, the innermost last, and why there may be none (None: there may)."""
+    """The pairs of hooks of this thread, the innermost last, and the message that forbids hooks, if
+    any."""
 
     pairs: tuple = ()
     refusal: str | None = None
 
 
 stack = Stack()
-_entered = 0                                               # blocks that are open, in all threads
+# the number of open blocks, in all threads
+_entered = 0
 _changing = threading.Lock()
 
 
 def are_hooks_active():
-    """Whether this thread is inside a block of `saved_tensors_hooks`."""
+    """True if this thread is inside a block of `saved_tensors_hooks`."""
     return bool(stack.pairs)
 
 
 class saved_tensors_hooks:
-    """Within the block the graph keeps ``pack_hook(tensor)`` for each tensor that a call saves for the backward pass.
+    """Within the block, the graph keeps ``pack_hook(tensor)`` for each tensor that a call saves.
 
-    ``unpack_hook`` is given that and returns a tensor equal to the one packed. Neither may write to its argument.
+    ``unpack_hook`` receives that and returns a tensor equal to the packed one. Neither may write to
+    its argument.
 
     >>> import minitorch
     >>> x = minitorch.ones(2, requires_grad=True)
@@ -73,7 +77,7 @@ class saved_tensors_hooks:
 
 
 class without_hooks:
-    """A block in which nothing that is saved is packed."""
+    """A block in which saved tensors are not packed."""
 
     def __enter__(self):
         self.outer, stack.pairs = stack.pairs, ()
@@ -83,7 +87,7 @@ class without_hooks:
 
 
 def count(n):
-    """Listen to new nodes while a block is open anywhere."""
+    """Keep the node hook in the list while a block is open in any thread."""
     global _entered
     with _changing:
         before, _entered = _entered, _entered + n
@@ -94,7 +98,8 @@ def count(n):
 
 
 class disable_saved_tensors_hooks:
-    """Within the block nobody can enter `saved_tensors_hooks`: RuntimeError with the text `error_message`."""
+    """Forbids `saved_tensors_hooks` within a block: entering it raises
+    RuntimeError(error_message)."""
 
     def __init__(self, error_message):
         self.error_message = error_message
@@ -110,7 +115,7 @@ class disable_saved_tensors_hooks:
 
 # ------------------------------------------------------------------ packing
 class Packer(NodeHook):
-    """Packs what each new node has saved, if this thread has hooks."""
+    """Packs the saved values of each new node, if this thread has hooks."""
 
     def recorded(self, node, result):
         """Give the node packed values, and the class that unpacks them."""
@@ -207,14 +212,14 @@ class Unpacking:
         return tuple([unpacked(value) for value in self.saved])
 
     def pull(self, g, create_graph):
-        """As `Node.pull`, without the question whether somebody has written to the values."""
+        """Like `Node.pull`, without the check for writes to the saved values."""
         if self.saved is None:
             raise_freed(self)
         values = self.unpacked()
         return self.computed(g, self.as_tensors(values) if create_graph else values, create_graph)
 
     def computed(self, g, values, create_graph):
-        """The gradients, from the values unpacked."""
+        """The gradients, computed from the unpacked values."""
         return self.op.pull(self.op.recorded if create_graph else self.backend, g, values, self.parents)
 
 
@@ -262,7 +267,7 @@ PACKED = {Node: PackedNode, MultiOutputNode: PackedMultiOutputNode, TypedNode: P
 
 
 class PackedSaved(Saved):
-    """A tensor that a `Function` saved, packed: in the place of a `Saved` of its context."""
+    """A packed tensor that a `Function` saved; its context has it in place of a `Saved`."""
 
     def __init__(self, saved, pack_hook, unpack_hook):
         tensor, self.output = saved.value, saved.output
@@ -273,7 +278,7 @@ class PackedSaved(Saved):
         self.packed = Packed(tensor, pack_hook, unpack_hook)
 
     def unpack(self, node):
-        """The tensor, at its place in the graph."""
+        """The tensor, attached to its place in the graph."""
         found = self.packed.tensor()
         place = self.place if self.output is None else OutputNode(node, self.output)
         if place is None or place is found or (found.needs_grad and found.node is place):
@@ -282,16 +287,17 @@ class PackedSaved(Saved):
 
 
 def kept(tensor):
-    """A tensor as a context keeps it for a backward pass: packed, if this thread has hooks."""
+    """A tensor as a context saves it for a backward pass: packed if this thread has hooks."""
     saved = Saved(tensor, None)
     return PackedSaved(saved, *stack.pairs[-1]) if stack.pairs else saved
 
 
 # ------------------------------------------------------------------ ready-made hooks
 class save_on_cpu(saved_tensors_hooks):
-    """Within the block saved tensors wait in the CPU's memory, and are copied back when the backward pass needs them.
+    """Within the block, saved tensors are moved to the CPU's memory; the backward pass copies them
+    back.
 
-    `pin_memory` takes page-locked memory where there is a GPU.
+    `pin_memory` uses page-locked memory if there is a GPU.
     """
 
     def __init__(self, pin_memory=False, device_type="cuda"):
@@ -311,10 +317,11 @@ OUTSIDE = ("Trying to backward outside of the 'allow_mutation_on_saved_tensors' 
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
-    """Within the block tensors may be written to although a backward pass inside it needs their old values.
+    """Within the block, tensors may be written to although a backward pass inside it needs their
+    old values.
 
-    Copies are made when tensors are saved, not, as in PyTorch, when they are written to: it takes the memory that all
-    saved tensors take.
+    Tensors are copied when they are saved, whereas PyTorch copies them when they are written to: so
+    it takes as much memory again as all saved tensors.
     """
 
     entered = threading.local()

@@ -1,8 +1,8 @@
 """Subclasses of Tensor: how they are made, and the ``__torch_function__`` that they inherit.
 
-Results of calls on a subclass are of that subclass, unless it says otherwise. A class that leaves all calls as they are
-has ``__torch_function__ = disabled_torch_function``, as Parameter does: its results are plain tensors, and it costs
-calls nothing.
+Results of calls on a subclass have that class, unless it overrides this. A class with
+``__torch_function__ = disabled_torch_function``, such as Parameter, does not override calls: its
+results are plain tensors, and it costs calls nothing.
 """
 
 from ..core.tensor import Tensor, wrap
@@ -12,12 +12,13 @@ from .dispatch import DisableTorchFunctionSubclass
 
 __all__ = ["converted"]
 
-UNWRAPPED = {"grad", "_grad", "_base"}                     # what is stored in a tensor is returned as it is
+# attributes stored in a tensor are returned unchanged
+UNWRAPPED = {"grad", "_grad", "_base"}
 COMPUTED = {"T", "H", "mT", "mH", "data", "real", "imag"}  # properties that are tensors
 
 
 def torch_function(cls, func, types, args=(), kwargs=None):
-    """Answer a call: run it as it is, and make results that are tensors of this class."""
+    """Answer a call: run it, and convert the tensors among its results to this class."""
     if not all([issubclass(cls, t) for t in types]):
         return NotImplemented
     with DisableTorchFunctionSubclass():
@@ -29,7 +30,7 @@ def torch_function(cls, func, types, args=(), kwargs=None):
 
 
 def converted(result, cls):
-    """A result, or a tuple or list of some, with its plain tensors as tensors of `cls`."""
+    """A result, or a tuple or list of results, with plain tensors converted to `cls`."""
     if cls is Tensor:
         return result
     if isinstance(result, Tensor):
@@ -42,7 +43,7 @@ def converted(result, cls):
 
 
 def as_subclass(self, cls):
-    """This tensor as one of the class `cls`: the same memory; gradients flow through."""
+    """A tensor of the class `cls` over the same memory; gradients flow through."""
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
         raise TypeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. "
                         "Make sure your class inherits from Tensor.")
@@ -53,7 +54,8 @@ def as_subclass(self, cls):
 
 
 def make_subclass(cls, data, require_grad=False, **options):
-    """A leaf of the class `cls` in the memory of `data`, without its graph: for the ``__new__`` of subclasses."""
+    """A leaf of the class `cls` over the memory of `data`, without its graph: for the ``__new__``
+    of subclasses."""
     if not isinstance(data, Tensor):
         raise TypeError(f"_make_subclass(): argument 'data' (position 2) must be Tensor, not {type(data).__name__}")
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
@@ -65,14 +67,15 @@ def make_subclass(cls, data, require_grad=False, **options):
 
 
 def make_wrapper_subclass(cls, *args, **options):
-    """Refused: tensors without memory answer below the calls, by ``__torch_dispatch__``, which is not here."""
+    """Raises NotImplementedError: tensors without memory need ``__torch_dispatch__``, which is not
+    supported."""
     raise RuntimeError("_make_wrapper_subclass needs __torch_dispatch__, which minitorch does not have: derive from "
                        "Tensor and make it with _make_subclass or as_subclass, or write a class with "
                        "__torch_function__ that holds a tensor")
 
 
 def init_subclass(cls, **options):
-    """Note a new subclass; one that answers calls is asked from now on."""
+    """Note a new subclass; if it answers calls, calls check for overrides from now on."""
     super(Tensor, cls).__init_subclass__(**options)
     if not dispatch.is_overloaded(cls):
         dispatch.FIXED.add(cls)
@@ -89,7 +92,7 @@ def init_subclass(cls, **options):
 
 
 def inherited(cls, name):
-    """The attribute as it stands in the class where it is defined."""
+    """The attribute as it is stored in the class that defines it."""
     return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
 
 

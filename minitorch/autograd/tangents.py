@@ -6,19 +6,22 @@ which is replaced, never written to. Calls look for them from the moment the fir
 computed outside of that level, by calls that may be calls of further levels, or be recorded. So levels nest, and
 products have gradients.
 
-No definition has a forward rule. The values that its formulas (VJPs) read tell how the op depends on its inputs:
+No definition has a forward rule. The values that its formulas (VJPs) read show how the op depends
+on its inputs:
 
-- "zero": the formulas are ``F.zero(g)``; so is the tangent
+- "zero": the formulas are ``F.zero(g)``, and the tangent is zero too
 - "linear": they read neither an input nor a result; the tangent is ``op(tangent)``
-- "multilinear": none reads its own input or a result; a sum of calls, one input (or several that no product joins)
-  replaced by its tangent in each
-- "symmetric": the Jacobian is its own transpose: the formulas themselves, given tangents for `g`. So are all ops that
-  work element by element (the column `dims` is "*") and are none of the above
-- "transpose": the backward pass is linear in `g`, so its derivative by `g` is the product (the trick of two passes)
+- "multilinear": none reads its own input or a result; the tangent is a sum of calls, each with one
+  input (or several that are not multiplied) replaced by its tangent
+- "symmetric": the Jacobian is its own transpose, so the tangent is that of the formulas with
+  tangents in place of `g`. This holds for all elementwise ops (the column `dims` is "*") that are
+  none of the above
+- "transpose": the backward pass is linear in `g`, so its derivative with respect to `g` is the
+  product (the trick of two passes)
 
-The last holds for any op; the column `tangent` is for those that would be taken for linear or multilinear but are not
-(a constant is added), and for symmetric ones elsewhere, where one formula is faster than two passes. A test compares
-all of them with double backward.
+The last holds for any op. The column `tangent` is for ops that would seem linear or multilinear but
+are not (they add a constant), and for symmetric ones that are not elementwise, for which one
+formula is faster than two passes. A test compares all of them with double backward.
 """
 
 
@@ -37,14 +40,14 @@ __all__ = ["Level", "detached", "dual", "innermost", "kind_of", "opened", "tange
 
 
 class Level:
-    """One level of forward mode: a derivative in one direction. `name` is what messages call it."""
+    """One level of forward mode: a derivative in one direction. `name` is for messages."""
 
     def __init__(self, name=None):
         self.name = name
 
 
 class within:
-    """Inside the block these levels are open in this thread, and no others."""
+    """A block in which only these levels are open in this thread."""
 
     def __init__(self, levels):
         self.levels = levels
@@ -83,7 +86,7 @@ def tangent_of(x, level):
 
 
 def innermost(values):
-    """The innermost open level at which any of the values has a tangent; None if there is none."""
+    """The innermost open level at which one of the values has a tangent; None without one."""
     found = [t.tangents for t in values if isinstance(t, Tensor) and t.tangents is not None]
     if not found or grad_mode.inference:
         return None
@@ -96,7 +99,7 @@ def outside_of(level):
 
 
 def give(x, level, tangent):
-    """Let `x` have a tangent, which takes its shape and dtype."""
+    """Give `x` a tangent, converted to its shape and dtype."""
     x.tangents = {**(x.tangents or {}), level: fitted(tangent, x)}
 
 
@@ -108,7 +111,7 @@ def fitted(tangent, like):
 
 
 def without_level(x, level):
-    """`x` without its tangent at `level`: a tensor of the same memory at the same place in the graph."""
+    """`x` without its tangent at `level`: a tensor over the same memory with the same node."""
     if tangent_of(x, level) is None:
         return x
     found = placed(wrap(x.array, x.backend), (x.node or x) if x.needs_grad else None)
@@ -117,7 +120,7 @@ def without_level(x, level):
 
 
 def detached(x):
-    """`x` without its graph, and so are its tangents, which it keeps."""
+    """`x` detached from the graph; it keeps its tangents, detached too."""
     found = wrap(x.array, x.backend)
     if x.tangents and grad_mode.levels:
         found.tangents = {level: detached(t) for level, t in x.tangents.items() if level in grad_mode.levels}
@@ -128,7 +131,8 @@ def dual(tensor, tangent, level):
     """A view of `tensor` with `tangent` at `level`; writes to it give `tensor` no tangent."""
     check_size(tensor, tangent)
     if tensor.needs_grad:
-        with within(()):                                   # tangents of other levels are those of `tensor` itself
+        # tangents of other levels are copied from `tensor`
+        with within(()):
             found = recorded.alias(tensor)
     else:
         found = wrap(tensor.array, tensor.backend)
@@ -148,14 +152,15 @@ _kinds: dict = {}
 
 
 def kind_of(op):
-    """How the tangent of `op` is computed, a method of `Call`; None if it has no derivative."""
+    """The name of the method of `Call` that computes the tangent of `op`; None if it has no
+    derivative."""
     if op not in _kinds:
         _kinds[op] = op.tangent or derived_kind(op) if op.differentiable else None
     return _kinds[op]
 
 
 def derived_kind(op):
-    """The class of an op, by the values that its derivative formulas read."""
+    """The kind of an op, derived from the values that its derivative formulas read."""
     live = {x.name for x in op.inputs if x.kind != "other"}
     values = live | {"out", *op.keeps} | ({f"out{i}" for i in range(len(op.outputs))} if op.outputs != 1 else set())
     formulas = [op.joint] if op.joint else [f for f in op.vjps.values() if f]
@@ -172,7 +177,8 @@ def derived_kind(op):
 # ---- a call ------------------------------------------------------------------------------------------------
 @generate.with_tangents.fill
 def with_tangents(op, inputs, attrs):
-    """The result of a call, with its tangents at the innermost level of its inputs'; None if these have none."""
+    """The result of a call with its tangents at the innermost level of its inputs; None if these
+    have none."""
     variadic = op.inputs[0].kind == "variadic"
     flat = tuple(inputs[0]) if variadic else inputs
     level = innermost(flat)
@@ -180,7 +186,7 @@ def with_tangents(op, inputs, attrs):
         return None
     call = Call(op, flat, attrs, [tangent_of(x, level) for x in flat], variadic)
     with within(outside_of(level)):
-        if dispatch.active:                                # overrides have been asked about the call itself
+        if dispatch.active:                                # overrides have already seen the call itself
             with dispatch.DisableTorchFunction():
                 result, tangents = call.derived()
         else:
@@ -193,7 +199,7 @@ def with_tangents(op, inputs, attrs):
 
 
 class Call:
-    """One call to be differentiated: `tangents` are those of its inputs, None for those that have none."""
+    """One call to be differentiated; `tangents` has a tangent or None for each input."""
 
     def __init__(self, op, inputs, attrs, tangents, variadic):
         self.op, self.inputs, self.attrs, self.variadic = op, inputs, attrs, variadic
@@ -204,11 +210,11 @@ class Call:
         return spec.kind != "other" and bool(self.op.joint or self.op.vjps[spec.name])
 
     def run(self, inputs):
-        """The op on these inputs, all of one dtype and of one backend."""
+        """Call the op on these inputs, which have one dtype and one backend."""
         return self.op.bare(inputs, **self.attrs) if self.variadic else self.op.bare(*inputs, **self.attrs)
 
     def derived(self):
-        """The result, and the tangents of its tensors."""
+        """The result, and the tangents of its tensors, by the method for the op's kind."""
         kind = kind_of(self.op)
         if kind is None or all([t is None for t in self.tangents]):
             result = self.run(self.inputs)
@@ -229,7 +235,8 @@ class Call:
         return self.run(self.inputs), outputs_of(self.replaced(live, ()))
 
     def multilinear(self):
-        """Inputs whose formulas do not read each other are replaced together, what these read stays."""
+        """A sum of calls: inputs whose formulas do not read each other are replaced together, those
+        that they read stay."""
         result, total = self.run(self.inputs), None
         places = {spec.name: i for i, spec in enumerate(self.specs)}
         reads = [{places[f] for f in self.op.reads.get(spec.name, ()) if f in places} for spec in self.specs]
@@ -239,7 +246,8 @@ class Call:
         return result, (total,)
 
     def replaced(self, group, kept):
-        """The op on the tangents of the inputs in `group`; others but those `kept` and without formula are zero."""
+        """The op on the tangents of the inputs in `group`; the others are zero, except those `kept`
+        or without a formula."""
         inputs = [x if i in kept or not self.is_live(spec) else
                   self.tangents[i] if i in group and self.tangents[i] is not None else nothing(x, spec)
                   for i, (x, spec) in enumerate(zip(self.inputs, self.specs))]
@@ -247,10 +255,11 @@ class Call:
 
     # -- by the derivative formulas --------------------------------------------------------------------------
     def symmetric(self):
-        """The formulas, given tangents in place of the result's gradient."""
+        """Call the formulas with tangents in place of the result's gradient."""
         result, values_at, graded = self.recorded()
         if self.op.complex == "conjugate" and any([is_complex(x) for x in (result, *self.inputs)]):
-            return result, self.transposed(result, values_at, graded)      # a gradient is no derivative times `g`
+            # a complex gradient is not a derivative times `g`
+            return result, self.transposed(result, values_at, graded)
         fields, total = values_at(self.places, self.inputs), None
         for i, t in enumerate(self.tangents):
             if t is not None:
@@ -259,15 +268,16 @@ class Call:
         return result, (total,)
 
     def transpose(self):
-        """The derivative of the backward pass by the gradients that it is given."""
+        """The derivative of the backward pass with respect to its incoming gradients."""
         result, *rest = self.recorded()
         return result, self.transposed(result, *rest)
 
     def transposed(self, result, values_at, graded):
-        """The tangents of the result by a pass back and one back again.
+        """The tangents of the result, by a backward pass and a backward pass through that.
 
-        Inputs and result are leaves to that pass: it would go through the whole graph below them otherwise, once for
-        each op. Where the tangent is to be differentiated they are put back into their places afterwards.
+        Inputs and result are leaves in these passes: otherwise each op would traverse the whole
+        graph below them. If the tangent will be differentiated, they are attached to the graph
+        again afterwards.
         """
         outer = grad_mode.enabled and any(map(needs_grad, (*self.tangents, *self.inputs)))
         several = self.op.outputs != 1
@@ -288,23 +298,24 @@ class Call:
         return [None if s is None else next(left) for s in seeds]
 
     def as_leaves(self, outputs, graded):
-        """The inputs and the outputs, as leaves where they have derivatives."""
+        """The inputs and the outputs; those with derivatives as leaves."""
         return ([needing_grad(x) if self.is_live(spec) and isinstance(x, Tensor) else x
                  for x, spec in zip(self.inputs, self.specs)],
                 [needing_grad(out) if on else out for out, on in zip(outputs, graded)])
 
     def gradients_and_tangents(self, g, fields):
-        """For each input with a tangent: its gradient, a function of `g`, and that tangent."""
+        """For each input with a tangent: its gradient, as a function of `g`, and that tangent."""
         pulled = self.pulled(g, fields, [t is not None for t in self.tangents])
         return [(like(p, t), self.conj(fitted(t, p))) for p, t in zip(pulled, self.tangents)
                 if t is not None and p is not None and p.needs_grad]
 
     def conj(self, x):
-        """`x` as formulas that are written for real numbers take complex ones: see `complex.py`."""
+        """`x`, conjugated for formulas that are written for real numbers: see `core/complex.py`."""
         return conjugate(x, None) if self.op.complex == "holomorphic" else x
 
     def places_of(self, sources, outputs):
-        """The places in the graph of the inputs and outputs, by the ids of their leaves."""
+        """The nodes or leaves of the inputs and outputs in the graph, by the ids of their leaves
+        here."""
         *of_inputs, node = self.places
         nodes = [node]
         if self.op.outputs != 1 and node is not None:
@@ -312,7 +323,7 @@ class Call:
         return {id(leaf): place for leaf, place in zip((*sources, *outputs), (*of_inputs, *nodes))}
 
     def pulled(self, g, fields, needs):
-        """The gradients of the inputs that `needs` says, None for others."""
+        """The gradients of the inputs for which `needs` is true, None for others."""
         if self.op.joint:
             return self.op.joint(recorded, g, tuple(needs), *[fields[f] for f in self.op.reads.get(None, ())])
         found: list = []
@@ -323,11 +334,12 @@ class Call:
         return found
 
     def recorded(self):
-        """The result; a function that returns the values that formulas read, by name, as tensors at places in the
-        graph; and which outputs have a gradient. `places` are those of the inputs and the result, None where the user
-        asks for no gradient.
+        """The result; a function that returns the values that formulas read, by name, as tensors
+        attached to the graph; and for each output whether it has a gradient. `places` are the nodes
+        or leaves of the inputs and the result, None for those without a gradient for the user.
 
-        The call is recorded for its saved values; the inputs that no gradient is asked for get none afterwards.
+        The call is recorded to get its saved values; afterwards the inputs whose gradient is not
+        needed are detached from its node.
         """
         on = [grad_mode.enabled and needs_grad(x) for x in self.inputs]
         inputs = [x if t is None or x.needs_grad else needing_grad(x) for x, t in zip(self.inputs, self.tangents)]
@@ -356,7 +368,8 @@ class Call:
         return result, values_at, graded
 
     def keep_less(self, node, on):
-        """Take from a node what only formulas of inputs read that are not `on`; then pack the rest, if hooks ask."""
+        """Drop the saved values of a node that only formulas of inputs not in `on` read; let hooks
+        pack the rest."""
         if not self.op.joint and not self.variadic:
             needed = {f for spec, asked in zip(self.specs, on) if asked for f in self.op.reads.get(spec.name, ())}
             kept = [value if name in needed or not isinstance(value, node.backend.ndarray) else None
@@ -367,7 +380,7 @@ class Call:
 
 
 def apart(left, reads):
-    """The inputs `left` in groups in which no formula (see `reads`) reads another input."""
+    """The inputs `left`, in groups within which no formula (see `reads`) reads another input."""
     while left:
         group: list = []
         for i in left:
@@ -378,12 +391,12 @@ def apart(left, reads):
 
 
 def put_back(tensors, places, ends):
-    """Exchange the leaves in the graph behind the `tensors` whose ids are keys of `places` for the values there: nodes,
-    other leaves or None. Beyond the nodes `ends` there are none."""
+    """Replace leaves in the graph behind the `tensors`: each leaf whose id is a key of `places` by
+    the value there, a node, another leaf or None. The search stops at the nodes `ends`."""
     todo = [t.node for t in tensors if t is not None and t.node is not None]
     seen = {id(node) for node in ends}
     for t in tensors:
-        if t is not None and id(t) in places:              # the seed of the pass itself, which was a leaf
+        if t is not None and id(t) in places:              # the seed of the pass, which was a leaf
             placed(t, places[id(t)])
     while todo:
         node = todo.pop()
@@ -399,12 +412,12 @@ def is_complex(x):
 
 
 def like(gradient, x):
-    """The gradient of `x`: the real part of a complex one if `x` is real."""
+    """A gradient of `x`: the real part of a complex one if `x` is real."""
     return recorded.to(gradient, dtype=x.array.dtype) if is_complex(gradient) and not is_complex(x) else gradient
 
 
 def nothing(x, spec):
-    """The value of an input that adds nothing to a sum: None, zero or zeros."""
+    """An input that contributes nothing to a multilinear op: None, zero or zeros."""
     return None if x is None or spec.optional else zeros_like(x) if isinstance(x, Tensor) else 0
 
 
@@ -420,7 +433,8 @@ def needing_grad(x):
 
 
 def as_tensors(value, place, places, sources, backend):
-    """A saved value as a tensor at its place in the graph, with the tangents of the tensor that it is the array of."""
+    """A saved value as a tensor attached to the graph, with the tangents of the tensor whose array
+    it is."""
     if place is None:
         return rewrap(value, None, backend)
     if isinstance(value, tuple):
@@ -440,11 +454,11 @@ def with_tangents_of(found, source):
 # ---- functions of the user's own ---------------------------------------------------------------------------
 @function.function_with_tangents.fill
 def function_with_tangents(cls, args):
-    """The context and the result of a call of `cls`, a `Function`, with tangents from its `jvp`; the tangents that its
-    `forward` computes on the way are not looked at. None while no level is open for it."""
+    """The context and the result of a call of `cls`, a `Function`, with tangents from its `jvp`;
+    tangents that `forward` computes are ignored. None if no open level concerns the arguments."""
     level = innermost(args)
     if level is None:
-        with within(()):                                   # tensors that `forward` finds elsewhere are constants to it
+        with within(()):                                   # tensors that are not arguments of `forward` are constants
             return cls._recorded(args)
     with within(outside_of(level)):
         ctx, result = cls._called(args)
@@ -460,7 +474,7 @@ def function_with_tangents(cls, args):
 
 
 def tangents_by_jvp(cls, ctx, args, level, count):
-    """The tangents, or None, of the outputs by the user's `jvp` for the tangents of `args`."""
+    """The tangents of the outputs, or None, from the user's `jvp` and the tangents of `args`."""
     given = [tangent_of(x, level) for x in args]
     if ctx._materialize:
         given = [zeros_like(x) if t is None and isinstance(x, Tensor) and is_inexact(x.array.dtype) else t
@@ -473,13 +487,13 @@ def tangents_by_jvp(cls, ctx, args, level, count):
 
 
 def with_users_tangent(cls, ctx, args, out, i, level, tangent):
-    """Output `i` of a Function with a tangent that its `jvp` has returned."""
+    """Output `i` of a Function, with the tangent that its `jvp` returned."""
     if not isinstance(tangent, Tensor):
         raise TypeError(f"{cls.__name__}: expected Tensor or None (got {type(tangent).__name__}) "
                         f"as tangent {i}")
     check_size(out, tangent)
     if any([out is x for x in args]) and not any([out is x for x in ctx._dirty]):
-        out = recorded.alias(out)                          # an input returned as it is
+        out = recorded.alias(out)                          # an input returned unchanged
     if is_inexact(out.array.dtype):
         out.tangents = {**(out.tangents or {}), level: tangent}
     return out
@@ -496,7 +510,8 @@ def check_size(tensor, tangent):
 # ---- writes in place ---------------------------------------------------------------------------------------
 @inplace.write_tangents.fill
 def write_tangents(target, result):
-    """After a write of `result` into `target`: its tangents, those of its base and of the other views of it."""
+    """Update the tangents of `target`, of its base and of the base's other views after a write of
+    `result`."""
     if not is_inexact(target.array.dtype) or grad_mode.inference:
         return
     base = target if target._base is None else target._base
@@ -507,7 +522,8 @@ def write_tangents(target, result):
 
 
 def write_tangent(target, base, level, new):
-    """Give `base` and all its views their tangents after `target`, one of them, got `new`."""
+    """Update the tangents of `base` and all its views, after `target`, one of them, got the tangent
+    `new`."""
     new = zeros_like(target) if new is None else fitted(new, target)
     views = [view for ref in base._views or () if (view := ref()) is not None]
     layout = in_parts(base.array)
@@ -523,10 +539,11 @@ def write_tangent(target, base, level, new):
 
 
 def parts(x):
-    """A complex tensor as one of real numbers; a real one as it is."""
+    """A complex tensor viewed as real numbers; a real one unchanged."""
     return recorded.view_as_real(recorded.copy_contiguous(x)) if is_complex(x) else x
 
 
 def named(view):
-    """The attributes of `as_strided` and its like that describe a view, counted in real numbers."""
+    """The attributes of `as_strided` and similar ops that describe a view, counted in real
+    numbers."""
     return dict(zip(("size", "stride", "storage_offset"), in_parts(view.array)))

@@ -14,9 +14,9 @@ class VariableMeta(type):
 
 
 class Variable(metaclass=VariableMeta):
-    """``Variable(data, requires_grad=False)`` is a tensor, of the memory of `data`, that is a leaf.
+    """``Variable(data, requires_grad=False)`` is a leaf tensor over the memory of `data`.
 
-    `volatile` has no effect but a warning. TypeError for data that are no tensor.
+    `volatile` only causes a warning. TypeError if `data` is not a tensor.
 
     >>> import minitorch
     >>> minitorch.autograd.Variable(minitorch.ones(2), requires_grad=True)

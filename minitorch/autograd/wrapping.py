@@ -1,10 +1,10 @@
-"""Tensors that stand around another tensor: nested and masked ones.
+"""Tensors that wrap another tensor: nested and masked ones.
 
-A `WrappingTensor` has no array. It holds an ordinary tensor, `_inner`, and what says how that is to be read (offsets, a
-mask). All calls on it come to ``__torch_function__`` and compute with the inner tensor, so that gradients, hooks,
-forward mode, autocast and devices are those of the inner tensor: here only what belongs to a tensor itself is handed
-over. Gradients are shown as the tensors that they belong to are: `like` puts the same structure around another inner
-tensor.
+A `WrappingTensor` has no array. It holds an ordinary tensor, `_inner`, and data that say how to
+read it (offsets, a mask). All calls on it go to ``__torch_function__`` and compute with the inner
+tensor, so gradients, hooks, forward mode, autocast and devices are those of the inner tensor. This
+file only delegates the attributes and methods of a tensor itself. A gradient has the structure of
+its tensor: `like` puts the same structure around another inner tensor.
 """
 
 import copy
@@ -23,23 +23,25 @@ QUESTIONS = ("is_floating_point", "is_complex", "is_signed", "element_size", "ge
 
 
 class NoArray(NotImplementedError):
-    """Something wanted the array of a tensor that has none."""
+    """Raised when code needs the array of a tensor that has none."""
 
 
 class WrappingTensor(Tensor):
-    """A tensor around another one, `_inner`. Classes say what their calls do, and `like`."""
+    """A tensor that wraps another one, `_inner`. Subclasses define how calls on them work, and
+    `like`."""
 
-    # Python's own protocol of Parameter: this class itself is asked about nothing; those derived from it are.
+    # As for Parameter: this class itself overrides no calls; classes derived from it do.
     __torch_function__ = disabled_torch_function
     _inner: Tensor
-    _reached: Tensor | None = None                         # which elements of a masked leaf a gradient has reached
+    # the elements of a masked leaf that a gradient has reached
+    _reached: Tensor | None = None
 
     def like(self, inner):
         """This structure around another inner tensor of the same shape."""
         raise NotImplementedError
 
     def shown(self, gradient):
-        """A gradient of the inner tensor as one of this tensor."""
+        """A gradient of the inner tensor, in the structure of this tensor."""
         return self.like(gradient)
 
     def array(self):
@@ -47,17 +49,18 @@ class WrappingTensor(Tensor):
         raise NoArray(f"this function is not there for a {kind}, which has no array of its own: compute "
                                   f"with the tensor that it is made of, and make a {kind} of the result")
 
-    array = property(array, doc="Refused: there is none.")  # type: ignore[assignment]
+    array = property(array, doc="Raises `NoArray`.")  # type: ignore[assignment]
 
     # -- the graph -----------------------------------------------------------------------------------------
     def requires_grad_(self, requires_grad=True):
-        """Say whether gradients are wanted, as for any tensor."""
+        """Switch gradients on or off, as for any tensor."""
         self._inner.requires_grad_(requires_grad)
         return self
 
     @property
     def grad(self):
-        """The gradients added up for this leaf, in the structure of this tensor; None before the first."""
+        """The sum of the gradients for this leaf, in the structure of this tensor; None before the
+        first."""
         found = self._inner.grad
         return None if found is None else self.shown(found)
 
@@ -74,12 +77,13 @@ class WrappingTensor(Tensor):
         self.grad = None
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
+        """Add this tensor's gradients to the `grad` of every leaf it depends on: see
+        `autograd.backward`."""
         api.backward(self._inner, *tree_map(inner_of, [gradient, retain_graph, create_graph]),
                      inputs=tree_map(inner_of, inputs))
 
     def register_hook(self, hook):
-        """Run ``hook(gradient)`` when the gradient is known; what it returns replaces the gradient."""
+        """Run ``hook(gradient)`` when the gradient is complete; a returned tensor replaces it."""
         return self._inner.register_hook(lambda g: inner_of(asked(hook, self.shown(g))))
 
     def register_post_accumulate_grad_hook(self, hook):
@@ -120,11 +124,11 @@ class WrappingTensor(Tensor):
         return None
 
     def numpy(self, *args, **kwargs):
-        """Refused: an array of NumPy's has no such structure."""
+        """Raises an error: a NumPy array has no such structure."""
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
     def tolist(self):
-        """Refused, as PyTorch does."""
+        """Raises an error, as in PyTorch."""
         raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
 
     def __deepcopy__(self, memo):
@@ -137,7 +141,7 @@ class WrappingTensor(Tensor):
 
 
 def inner_of(x):
-    """The inner tensor, where there is one."""
+    """The inner tensor of a `WrappingTensor`; any other value unchanged."""
     return x._inner if isinstance(x, WrappingTensor) else x
 
 
