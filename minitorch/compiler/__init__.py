@@ -1,4 +1,4 @@
-"""`compile`: run a function once, keep what it did as straight-line NumPy, and run that from then on.
+"""`compile`: run a function once, keep its array calls as straight-line NumPy, and run these later.
 
     @minitorch.compile
     def step(x, y):
@@ -8,16 +8,18 @@
         optimizer.step()
         return loss
 
-The first call is an ordinary one, written down (`trace`). What it did is shortened (`program`) and becomes the source
-of one function (`emit`): no tensors, no graph, no engine, results in buffers that are used again, elementwise chains
-in blocks that stay in the cache. ``print(step.source)`` shows it, backward pass included.
+The first call is an ordinary one, which is recorded (`trace`). The recording is simplified
+(`program`) and becomes the source of one function (`emit`), without tensors, graph and engine:
+results go to buffers that are used again, and elementwise chains run in blocks that stay in the
+cache. ``print(step.source)`` shows it, backward pass included.
 
-A program gives what the function would. It serves while everything that it relies on is as it was: shapes, dtypes,
-layouts, modes, Python's arguments, and the globals, closures and attributes that the function reads (`surroundings`).
-After a change the function is traced again. What a program cannot say runs eagerly, with the reason in ``step.notes``:
-functions whose Python reads values of tensors (``if loss > 3``, ``.item()``), results whose shape depends on values,
-variables that are counted up, hooks on a graph that the function goes through itself. Printing alone is not seen: it
-happens in the traced call only.
+A program has the same results as the function. It is valid while everything that it relies on is
+unchanged: shapes, dtypes, layouts, modes, Python arguments, and the globals, closures and
+attributes that the function reads (`surroundings`). After a change the function is traced again. A
+function that a program cannot express runs eagerly, with the reason in ``step.notes``: its Python
+reads values of tensors (``if loss > 3``, ``.item()``), the shape of a result depends on values, it
+counts a variable up, or it runs a backward pass through a graph with hooks. Only printing is not
+noticed: it happens in the traced call alone.
 """
 
 import functools
@@ -49,15 +51,19 @@ __all__ = ["Compiled", "allow_in_graph", "assume_constant_result", "compile", "c
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False):
-    """A function, or a module's `forward`, as a compiled one; usable as a decorator.
+    """Compile a function, or a module's `forward`; usable as a decorator.
 
-    `fullgraph`: RuntimeError, with the reason, where a function has to run eagerly. `disable`: leave it as it is.
-    `mode`: "reduce-overhead" makes each program of a device one captured graph, whose results the next run overwrites.
-    `backend`: "c" prints C for the processor, as far as loops and products go, and runs it by way of a C compiler
-    that is found (``c_source`` shows it; ``notes`` say what is still called, and why; without a compiler the program
-    stays NumPy's); "numpy" takes NumPy calls; None, "auto" and any other name do so for the first runs of a program and
-    then take C, where there is a compiler and the program gains by it (`choice`). Results are equal to rounding.
-    The other arguments of PyTorch's `compile` choose among its compilers; here they make no difference.
+    - `fullgraph`: raise RuntimeError, with the reason, if a function has to run eagerly
+    - `disable`: return the function unchanged
+    - `mode`: "reduce-overhead" makes each program of a device one captured graph, whose results the
+      next run overwrites
+    - `backend`: "numpy" runs NumPy calls. "c" prints C for the processor, for all loops and
+      products, and builds it with a C compiler, if one is found; ``c_source`` shows it, and
+      ``notes`` list the calls that remain, with reasons. None, "auto" and any other name use NumPy
+      for the first runs of a program and then C, if there is a compiler and C is faster (`choice`).
+      Results are equal up to rounding
+
+    The other arguments of PyTorch's `compile` choose among its compilers and have no effect here.
 
     >>> import minitorch as torch
     >>> f = torch.compile(lambda x: (x * x + 1).sum())

@@ -1,4 +1,5 @@
-"""Which items of a lowered program are left, and where arrays lie that live within one run."""
+"""Removal of unneeded items of a lowered program, and places for arrays that live within one run.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ __all__ = ["arena", "refs_of", "simplify"]
 
 
 def simplify(items, lasting):
-    """Drop what nobody needs; `lasting` is the memory that is read after the program."""
+    """Drop unneeded items; `lasting` is the memory that is read after the program."""
     remove_dead(items, lasting)
     elide_copies(items, lasting)
 
 
 def remove_dead(items, lasting):
-    """Drop effects on memory that nobody reads afterwards."""
+    """Drop effects on memory that is not read afterwards."""
     live, left = set(lasting), []
     for i in reversed(items):
         if isinstance(i, Kernel):
@@ -34,7 +35,7 @@ def remove_dead(items, lasting):
 
 # ------------------------------------------------------------------ copies of products
 def elide_copies(items, lasting):
-    """A product that is only copied is written where the copy would be."""
+    """Let a product that is only copied write to the place of the copy."""
     for k in reversed(list(items)):
         product = copied_product(k, items, lasting) if is_copy(k) else None
         strides = None if product is None else strides_in_copy(product, k)

@@ -1,10 +1,9 @@
-"""Which memory the arrays of a program use: arrays that are not alive at the same time share a
-buffer.
+"""Buffers for the arrays of a program: arrays that are not alive at the same time share one.
 
-A large array made afresh in every run costs page faults or cache misses; with ``out=`` a result
-goes to a buffer that was allocated once. A result may also take the place of an operand that is
-read for the last time, if the function works element by element. What leaves the program (results,
-gradients) and views are never planned: they are new in every run, as in an eager one.
+A large array allocated in every run costs page faults or cache misses; with ``out=`` a result goes
+to a buffer that was allocated once. The result of an elementwise function may also replace an
+operand that is read for the last time. Arrays that leave the program (results, gradients) and views
+get no buffer: they are new in every run, as in an eager one.
 """
 
 import numpy as np

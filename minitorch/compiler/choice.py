@@ -1,12 +1,12 @@
-"""Which programs become C when nobody says: the rule of ``backend="auto"``.
+"""The rule of ``backend="auto"``: which programs are compiled to C.
 
-A program is NumPy's at first. Building C takes 0.1 to 3 s, which a program that runs a few times
-never earns back, and one that has run `RUNS` times probably does: training loops run thousands of
-times. It is then lowered, and is C from there on if it gains by that: if a loop does the work of
-two or more array calls, each a pass over memory, or if an optimiser's step is one. A program of ops
-that have a native kernel (convolution, pooling, recurrent layers) is traced again first: those
-kernels keep other values for the backward pass than NumPy's. Counting runs instead of seconds keeps
-a training run repeatable: results of C differ in the last bits, and do so from the same run on.
+A program starts as NumPy calls. Building C takes 0.1 to 3 s, too long for a program that runs a few
+times; one that has run `RUNS` times is probably in a training loop that runs thousands of times. It
+is then lowered, and replaced by C if that is faster: if a loop does the work of two or more array
+calls, each a pass over memory, or if an optimiser's step is in C. A program of ops that have a
+native kernel (convolution, pooling, recurrent layers) is traced again first, because those kernels
+keep other values for the backward pass than NumPy's. The rule counts runs, not seconds, so that
+training is repeatable: results of C differ in the last bits, and do so from the same run on.
 """
 
 from ..backends.native import Unavailable, reason
@@ -35,9 +35,10 @@ def has_native_kernels(plan):
 
 
 def become_c(plan, notes, wanted=lambda made: True, asked=False):
-    """Make a plan's programs C, if one of them is `wanted`; `notes` are told what came of it.
+    """Replace a plan's programs by C, if one of them is `wanted`; the outcome is added to `notes`.
 
-    Where nobody has `asked` for C, a failure of any kind is a note, too: what runs goes on.
+    Unless the user has `asked` for C, a failure of any kind is only a note, and the plan keeps its
+    code.
     """
     try:
         code = in_c(plan.programs, plan.code, wanted, plan.sized)
@@ -52,8 +53,8 @@ def become_c(plan, notes, wanted=lambda made: True, asked=False):
 
 
 class Waiting:
-    """The function of a plan's program until it has run `RUNS` times; `notes` are told what came of
-    it."""
+    """The function of a plan's program until it has run `RUNS` times; the outcome is added to
+    `notes`."""
 
     def __init__(self, plan, notes):
         self.plan, self.notes, self.function, self.left = plan, notes, plan.function, RUNS

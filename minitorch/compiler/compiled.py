@@ -19,7 +19,7 @@ from .surroundings import Surroundings
 
 __all__ = ["Compiled"]
 
-EAGERLY = (None,)  # in place of plans: what is not a plan stands for a kind that needs Python
+EAGERLY = (None,)  # in place of plans, for a kind of arguments that has to run in Python
 KINDS = 256                # of arguments that a function keeps plans for
 PLANS = 8                  # for one kind of arguments, with different surroundings
 
@@ -73,8 +73,7 @@ class Compiled:
         return self.trace(args, kwargs, tensors, others, plans)
 
     def plans_for(self, key):
-        """The plans for one kind of arguments; where there are too many kinds, new ones run
-        eagerly."""
+        """The plans for one kind of arguments; with too many kinds, new ones run eagerly."""
         plans = self.plans.get(key)
         if plans is None:
             if len(self.plans) >= KINDS:
@@ -83,14 +82,14 @@ class Compiled:
         return plans
 
     def may_trace(self, plans, key):
-        """False within a trace, where what a function reads changes all the time, and where the
+        """False within a trace, in which the values that a function reads keep changing, and if the
         stance forbids it."""
         if len(plans) >= PLANS or trace.active:
             return False
         return self.plans == {key: []} or current.recompile(self.function)
 
     def prefer(self, plan, plans):
-        """Look at this plan first from now on: most calls are of the kind of the last one."""
+        """Try this plan first from now on: most calls are of the same kind as the last one."""
         self._last = plan
         if plan is not plans[0]:
             plans.remove(plan)
@@ -134,7 +133,7 @@ class Compiled:
         return result
 
     def prepare(self, plan, in_c):
-        """Give a new plan the code that it is to run, now or later, and note what was done."""
+        """Give a new plan its code, now or later, and add notes."""
         on_numpy = plan.base.xp is np
         if in_c and on_numpy:
             become_c(plan, plan.notes, asked=self.backend == "c")

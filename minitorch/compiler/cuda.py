@@ -268,7 +268,8 @@ class Grid(Printer):
                 *[line for at, line in self.pointers if (at in targets) is bool(suffix)]]
 
     def point(self):
-        """Name the memory of each ref; (place, line) of those that point into a parameter."""
+        """Name the memory of each ref; returns (place, line) of those that point into a
+        parameter."""
         pointers = []
         for r in self.params:
             kind, name = c_name(r.dtype), f"x{self.anchors.index(r.anchor)}"
@@ -352,7 +353,7 @@ class Grid(Printer):
         return [*wait, f"if ({self.speaks()}) {store}"]
 
     def speaks(self):
-        """The condition that a thread is the one that speaks for its row."""
+        """The condition that a thread is the one that writes for its row."""
         return "threadIdx.x == 0" + (" && blockIdx.y == 0" if self.team.tiles > 1 else "")
 
     def barrier(self):
@@ -402,7 +403,7 @@ class Grid(Printer):
                    cells, parts * self.groups, memory, mine)
 
     def summed(self, e, x):
-        """The statement by which a team's sum takes up a value."""
+        """The statement that adds a value to a team's sum."""
         total = self.sums[e]
         cell = {"thread": total.name, "columns": f"{total.name}[k]"}.get(total.where)
         return self.dialect.collected(e, cell or self.cell_of(e, total.name), x)

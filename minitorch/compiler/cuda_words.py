@@ -102,5 +102,5 @@ class Cuda(Dialect):
         return self.combined(e.kind, cell, x, self.total_type(e))
 
     def combined(self, kind, cell, x, ctype):
-        """The statement by which a cell takes up a value."""
+        """The statement that combines a cell with a value."""
         return f"{cell} = {COMBINED[kind][1].format(cell, x, ctype)};"

@@ -1,5 +1,4 @@
-"""Lowering of what is done element by element: scalar functions, choices, copies, fills and
-joins."""
+"""Lowering of elementwise work: scalar functions, choices, copies, fills and joins."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ __all__ = ["CONSTANT", "Elementwise", "UFUNCS"]
 
 UFUNCS = {"true_divide": "divide", "fabs": "absolute", "bitwise_not": "invert",
           "conjugate": "positive"}
-CONSTANT = 1 << 22         # bytes up to which what is the same in every run is computed now
+CONSTANT = 1 << 22         # bytes up to which a run-invariant result is computed now
 
 
 class Elementwise:
@@ -158,7 +157,7 @@ class Elementwise:
 
     @lowers(CALL, "reshape ravel flatten")
     def np_reshape(self, i, x, *shape, **kwargs):
-        """One that has to copy: elements in the order of the indices."""
+        """A reshape that has to copy: elements in the order of the indices."""
         if kwargs:
             raise NoLowering("arguments")
         out = i.results[0]
@@ -256,7 +255,7 @@ class Elementwise:
 
     @lowers(CALL, "roll")
     def np_roll(self, i, x, shift, axis=None):
-        """Slices that go to other places, those at the end of a dimension to its beginning."""
+        """Copy slices to their new places, those at the end of a dimension to its beginning."""
         out, found = i.results[0], []
         shifts, axes = (s if isinstance(s, tuple) else (s,) for s in (shift, axis))
         if axis is None or len(shifts) != len(axes):

@@ -11,7 +11,7 @@ __all__ = ["Graph", "why_not"]
 
 
 def why_not(plan):
-    """Why a plan cannot be a graph; None if it can."""
+    """The reason why a plan cannot be a graph; None if it can."""
     if not hasattr(plan.base, "machine"):
         return "only devices 'cuda' and 'sim' have graphs"
     if plan.wiring.backward is not None:
@@ -22,8 +22,8 @@ def why_not(plan):
 
 
 class Graph:
-    """The function of a plan by way of a graph, if that was captured with these arrays of tensors
-    from outside."""
+    """The function of a plan that runs a captured graph, if that was captured with the present
+    arrays of the tensors from outside."""
 
     def __init__(self, plan):
         self.base, self.function = plan.base, plan.function

@@ -1,6 +1,7 @@
-"""The guards of a plan: what must be as it was in the trace, the kinds of arguments first.
+"""The guards of a plan: conditions that held in the trace and must still hold in a call.
 
-The others are objects with a method ``hold(tensors)``, where `tensors` are the arguments of a call.
+The kinds of the arguments are checked first, by their `signature`. The other guards are objects
+with a method ``hold(tensors)``, where `tensors` are the arguments of the call.
 """
 
 import enum
@@ -100,8 +101,8 @@ def watched_modules(function):
 
 
 class Sharing:
-    """Which arrays share memory with those that a program writes to. Sharing that is only read does
-    not matter."""
+    """Guard: the same arrays share memory with those that a program writes to. Shared memory that
+    is only read does not matter."""
 
     def __init__(self, arrays, written):
         first = self.first(arrays)
@@ -131,8 +132,8 @@ class Sharing:
 
 # ------------------------------------------------------------------ what comes from outside
 class Arrays:
-    """The tensors that a program uses from outside have arrays of the same kind, and need gradients
-    or not."""
+    """Guard: the tensors that a program uses from outside have arrays of the same kind, and need
+    gradients or do not, as in the trace."""
 
     def __init__(self, tensors, values):
         self.tensors = tensors
@@ -154,8 +155,8 @@ class Arrays:
 
 
 class Leaves:
-    """Leaves that are given gradients have one already or none, and need one or not, as in the
-    trace."""
+    """Guard: the leaves that get gradients already have one or do not, and need one or do not, as
+    in the trace."""
 
     def __init__(self, leaves):
         self.leaves = leaves  # (leaf, whether it has no gradient, whether it needs one)
@@ -168,7 +169,7 @@ class Leaves:
 
 
 class Unhooked:
-    """Nothing is to be called when a gradient arrives at these tensors."""
+    """Guard: these tensors have no hooks that a gradient would run."""
 
     def __init__(self, tensors):
         self.tensors = tensors
@@ -181,10 +182,11 @@ class Unhooked:
 
 
 class Memory:
-    """What is written to shares memory as in the trace, and lies where it matters as it did.
+    """Guard: values that are written to share memory as in the trace, and those whose addresses the
+    trace has read have the same relative addresses.
 
-    `outside` are the tensors that follow the arguments, `values` those of both. `written`: numbers
-    of values that are written to; `addressed`: ids of memory whose place was asked for.
+    `outside` are the tensors that follow the arguments, `values` the values of both. `written`:
+    numbers of values that are written to; `addressed`: ids of memory whose address was read.
     """
 
     def __init__(self, outside, values, written, addressed):

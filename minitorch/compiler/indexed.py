@@ -1,10 +1,10 @@
 """Lowering of reading and writing by indices: ``x[i]``, ``x[i] = y``, gather, scatter, index_select
 and their kin.
 
-All of them look up elements of an array: for each element of a kernel the strides of its dimensions
-say where, and numbers that are read from memory say how much further on. Numbers are checked where
-they are read, since nobody may write past an array's end; the references do that by asking for the
-values, and so cannot be traced. Where an element is written several times, it is in the order of
+All of them look up elements of an array: for each element of a kernel, the address is given by the
+strides of its dimensions plus offsets that are read from memory. These indices are checked where
+they are read, so that no write goes past an array's end; the references check by reading the
+values, and so cannot be traced. An element that is written several times is written in the order of
 the indices, as by NumPy.
 """
 

@@ -16,7 +16,7 @@ __all__ = ["CALL", "Call", "KernelKnowsBetter", "NoLowering", "OP", "Product", "
 
 
 class NoLowering(Exception):
-    """Why an instruction stays a call."""
+    """Raised with the reason why an instruction stays a call."""
 
 
 class KernelKnowsBetter(NoLowering):

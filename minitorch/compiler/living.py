@@ -1,10 +1,10 @@
 """Which tensors, graph nodes, generators and optimisers there are: a trace puts traced arrays into
 tensors and nodes, and watches the others.
 
-The garbage collector knows. What is frozen (`gc.freeze`) it does not list, and to unfreeze it is to
-look at all of it again, so what was found there is remembered until something else is frozen. A
-program with many objects of other kinds that freezes them is therefore traced as quickly as a small
-one.
+They are found through the garbage collector. It does not list frozen objects (`gc.freeze`), and
+unfreezing makes it scan all of them again, so the frozen ones that were found are remembered until
+more objects are frozen. A program that freezes its many other objects is therefore traced as
+quickly as a small one.
 """
 
 import gc
@@ -17,8 +17,8 @@ __all__ = ["living_objects", "tensors_of", "untraced"]
 
 
 class Mark:
-    """Made when what is frozen was looked at. While the collector lists it, nothing has been frozen
-    since.
+    """An object made when the frozen objects were scanned. While the collector lists it, nothing
+    has been frozen since.
 
     An instance is tracked by the collector, for it has a ``__dict__``, and `gc.freeze` takes all
     that is tracked.

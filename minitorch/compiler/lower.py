@@ -1,11 +1,10 @@
 """Lowering: from the instructions of a program to row kernels, matrix products, copies and calls.
 
 An instruction is lowered by the handler of its kind and name; the parts of `Lowering` have one for
-each that has a loop (`items.lowers`). There is one formulation of every op, its reference: an op
-without a handler is run on the arrays of the trace by its reference, and what that did is lowered
-in its place. What has no lowering stays a call: of NumPy, or of the op's own kernel. Targets of
-losses and rows of embeddings are looked up by loops written here, since their references decide by
-values.
+each that has a loop (`items.lowers`). For an op without a handler, its reference is run on the
+arrays of the trace, and the instructions of that run are lowered in its place. An instruction
+without a lowering stays a call of NumPy or of the op's own kernel. Targets of losses and rows of
+embeddings have handlers, since their references branch on values.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from .sums import ALIASES, Sums
 
 __all__ = ["Lowering"]
 
-EMPTY = ("call", "empty"), ("call", "empty_like")          # their values are anybody's
+EMPTY = ("call", "empty"), ("call", "empty_like")          # their values are undefined
 
 
 def is_called(i):
@@ -37,7 +36,7 @@ def is_called(i):
 
 
 class Lowering(Elementwise, Sums, Lookups, References):
-    """The items of one program, fused; `notes` say what is called, and why."""
+    """The items of one program, fused; `notes` list the remaining calls, with reasons."""
 
     most_products = 1          # of a reference that is taken in place of a kernel
     printer = c_words          # the module that says which scalar functions there are
@@ -89,7 +88,7 @@ class Lowering(Elementwise, Sums, Lookups, References):
         return handler(self, i, *i.args, **i.kwargs)
 
     def folded(self, i):
-        """Take what is the same in every run for a constant."""
+        """Fold run-invariant values into constants."""
         if i.writes or not i.results or i.key in EMPTY or i.op and i.op.by_values:
             return False
         if isinstance(i.template, tuple) or any(v.kind != "constant" for v in i.operands()):
@@ -119,7 +118,7 @@ class Lowering(Elementwise, Sums, Lookups, References):
 
     # -- memory ------------------------------------------------------------------------------------
     def place(self, v):
-        """(what its memory begins at, offset in bytes)."""
+        """(the value at which its memory begins, the offset in bytes)."""
         if v.kind != "made" or v.root is v or v in self.outside:
             return v, 0
         maker = self.makers.get(v)
@@ -151,7 +150,7 @@ class Lowering(Elementwise, Sums, Lookups, References):
         return Ref(v.root, anchor, offset // size, strides, v.dtype)
 
     def free_of(self, out, refs, shape):
-        """NoLowering if writing to `out` may change what the others still read."""
+        """NoLowering if writing to `out` may change values that the others still read."""
         for r in refs:
             if not r.same(out) and not r.apart(shape, out, shape):
                 raise NoLowering("operands overlap what is written")

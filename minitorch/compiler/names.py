@@ -1,7 +1,7 @@
-"""``torch.compiler``: whether a function is being compiled, and what shall not be.
+"""``torch.compiler``: questions and settings about compilation.
 
-A function that is compiled is run once while everything is recorded; that run is what
-`is_compiling` asks about.
+A function is compiled by running it once while everything is recorded; during that run
+`is_compiling` is True.
 """
 
 import functools
@@ -27,7 +27,7 @@ BACKENDS = ("auto", "c", "numpy")
 
 
 def is_compiling():
-    """True if this thread runs a function in order to compile it."""
+    """True if this thread is running a function in order to compile it."""
     return any(t.recorder.thread == threading.get_ident() for t in trace.active)
 
 
@@ -40,10 +40,10 @@ def is_exporting():
 
 
 def disable(fn=None, recursive=True, *, reason=None):
-    """A function that is not compiled; usable as a decorator. Of a compiled function or module, the
-    original.
+    """Mark a function as not to be compiled; usable as a decorator. A compiled function or module
+    gives the original.
 
-    A compiled function that calls it runs eagerly as a whole: it has no breaks.
+    A compiled function that calls it runs eagerly as a whole: there are no graph breaks.
     """
     if fn is None:
         return functools.partial(disable, recursive=recursive, reason=reason)
@@ -77,7 +77,7 @@ def assume_constant_result(fn):
 
 def substitute_in_graph(original_fn, *, can_constant_fold_through=False,
                         skip_signature_check=False):
-    """A decorator that returns the function: nothing needs another one for being compiled."""
+    """A decorator that returns the function: compilation needs no substitutes."""
     return lambda fn: fn
 
 
@@ -100,12 +100,12 @@ def reset():
 
 
 class set_stance:                                          # noqa: N801  (PyTorch's name)
-    """How compiled functions behave from now on, or within a ``with`` block, or in a decorated
-    function.
+    """Choose how compiled functions behave from now on, or within a ``with`` block, or in a
+    decorated function.
 
-    stance: "default"; "force_eager": nothing compiled is used; "eager_on_recompile": what would be
-        compiled again runs eagerly; "fail_on_recompile": it is a RuntimeError. ValueError for
-        others.
+    stance: "default"; "force_eager": they run eagerly; "eager_on_recompile": they run eagerly where
+        they would be compiled again; "fail_on_recompile": RuntimeError in that case. ValueError for
+        other texts.
     """
 
     def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
@@ -141,14 +141,14 @@ def list_backends(exclude_tags=()):
 
 
 def set_default_backend(backend):
-    """Set the backend that `compile` takes where it is given none; None: "auto"."""
+    """Set the backend that `compile` uses if none is given; None: "auto"."""
     current.backend = "auto" if backend is None else backend
 
 
 def get_default_backend():
-    """The backend that `compile` takes where it is given none."""
+    """The backend that `compile` uses if none is given."""
     return current.backend
 
 
 def cudagraph_mark_step_begin():
-    """Nothing: a captured graph keeps its results until its next run in any case."""
+    """Does nothing: a captured graph keeps its results until its next run anyway."""

@@ -31,7 +31,7 @@ __all__ = ["Native", "Piece"]
 
 
 class Piece(NamedTuple):
-    """Part that runs at once."""
+    """A part of a program that runs as a unit."""
 
     kind: str                  # "loops", "product" or "call"
     names: tuple               # of its ops
@@ -141,7 +141,7 @@ class Native(Source):
 
     # -- statements --------------------------------------------------------------------------------
     def effect(self, i):
-        """An optimiser's step: in C while it can be, else it takes it itself."""
+        """An optimiser's step: in C if possible, else by the optimiser itself."""
         lines, (optimizer, pairs) = super().effect(i), i.args
         if not pairs or any(v.root is not v or v.root in self.offsets for _, v in pairs):
             return lines
@@ -249,7 +249,7 @@ class Native(Source):
         return [f"{self.name_of(v)} = {made}"]
 
     def like(self, v):
-        """An array laid out as a value: it takes no memory of its own to speak of."""
+        """An array with the layout of a value, on almost no memory."""
         name = self.numbered("like")
         one = np.empty(1, v.dtype)
         self.scope[name] = np.lib.stride_tricks.as_strided(one, v.shape, v.example.strides)

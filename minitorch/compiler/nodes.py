@@ -26,7 +26,7 @@ class CompiledNode(MultiOutputNode):
         return self.pull_tensors(g) if create_graph else self.run(g)
 
     def run(self, g):
-        """The gradients of the inputs, as arrays, of those of the outputs."""
+        """The gradients of the inputs, as arrays, from those of the outputs."""
         wiring, xp = self.plan.wiring.backward, self.plan.base.xp
         seeds = [laid_out(x, layout, xp) for x, layout in zip(g, wiring.seeds)]
         results = self.plan.code.backward(*seeds, *self.saved)
@@ -34,7 +34,7 @@ class CompiledNode(MultiOutputNode):
                      for k, p in zip(wiring.which, self.parents))
 
     def pull_tensors(self, g):
-        """The same as tensors, for a pass that is recorded, or one over batches of gradients."""
+        """The gradients as tensors, for a recorded pass, or one over batches of gradients."""
         given = [x for x in g if x is not None]
         if any([x.tangents and grad_mode.levels for x in given]):
             raise RuntimeError(ONCE.format("forward mode through its backward pass"))
@@ -46,7 +46,8 @@ class CompiledNode(MultiOutputNode):
         return tuple(found)
 
     def refuse_another(self, given, found):
-        """Put nodes behind the gradients found of a recorded pass."""
+        """Attach nodes to the gradients of a recorded pass, so that they cannot be differentiated
+        again."""
         parents = tuple([(x.node or x) for x in given if x.needs_grad]) + self.parents
         for t in found:
             if t is not None:
@@ -55,7 +56,7 @@ class CompiledNode(MultiOutputNode):
 
 
 def laid_out(x, layout, xp):
-    """A gradient as the backward program expects it: in its layout, zeros if there is none."""
+    """A gradient as the backward program expects it: in its layout, zeros for None."""
     if x is None:
         return xp.zeros(layout.shape, layout.dtype)
     return x if x.strides == layout.strides else xp.array(x, order="C")
@@ -75,7 +76,7 @@ def attach(plan, leaves, tensors, saved):
 
 
 class PulledNode(Node):
-    """Behind the gradients of a recorded pass through a program, which can be used but not be
+    """The node of gradients of a recorded pass through a program: they can be used but not be
     differentiated."""
 
     __slots__ = ()
@@ -85,8 +86,8 @@ class PulledNode(Node):
 
 
 class FreedNode(MultiOutputNode):
-    """The graph of a result that the function has already gone through itself: a second backward
-    pass is refused."""
+    """The node of a result through which the function has already run a backward pass itself: it
+    refuses a second one."""
 
     __slots__ = ()
 

@@ -1,9 +1,9 @@
 """A plan: one function for one kind of arguments, ready to run.
 
-A `Recording` of one run becomes `Programs`, made shorter and cut in two where the result needs a
-gradient: the second is run by a node of the graph when a gradient arrives. They are printed as
-`Code`. A plan has the code, the guards that say whether it serves a call, and the `Wiring` between
-tensors and the arrays of the code.
+A `Recording` of one run becomes `Programs`: it is simplified, and cut in two if the result needs a
+gradient. The second program is run by a node of the graph when a gradient arrives. Programs are
+printed as `Code`. A plan has the code, the guards that decide if it can be used for a call, and the
+`Wiring` between tensors and the arrays of the code.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True)
 class BackwardWiring:
-    """What the backward program is given and returns."""
+    """The arrays that go into the backward program, and the gradients that come out."""
 
     live: list[int]                                        # the new results whose gradients arrive
     seeds: list[Layout]                                    # how these are laid out
@@ -133,7 +133,7 @@ class BackwardWiring:
 
 @dataclass(frozen=True)
 class Wiring:
-    """Which tensors the arrays of the forward program belong to."""
+    """The tensors to which the arrays of the forward program belong."""
 
     name: str
     base: Any
@@ -146,7 +146,7 @@ class Wiring:
     backward: BackwardWiring | None
 
     def is_simple(self):
-        """True if there is nothing to do but to wrap the one array that the program returns."""
+        """True if the only work after a run is to wrap the one array that the program returns."""
         shown = self.results
         return shown.single and not (
             self.written or self.targets or self.freed or self.backward
@@ -192,8 +192,8 @@ def writes_outside(recorder, programs, values):
 
 # ------------------------------------------------------------------ what a plan relies on
 def leaves_of(recording, programs, modules):
-    """(leaf, whether it has no gradient, whether it needs one), for those that the programs or
-    their optimisers see."""
+    """(leaf, True if it has no gradient, True if it needs one), for the leaves that the programs or
+    their optimisers use."""
     program = programs.parts[0].program
     seen = {id(t) for t, _ in (*program.gradients, *program.stepped())}
     groups = [g for i in program.effects() for g in getattr(i.args[0], "param_groups", ())]
@@ -205,7 +205,7 @@ def leaves_of(recording, programs, modules):
 
 
 def guards_of(recording, programs, wiring, leaves, surroundings):
-    """Those of a plan's guards that have something to look at, the quickest first."""
+    """The guards of a plan that have something to check, the quickest first."""
     captured, outside = programs.parts[0].captured, wiring.outside
     written, addressed = [n for n, _ in wiring.written], recording.recorder.addressed
     unhooked = [t for t, *_ in leaves]
@@ -231,8 +231,7 @@ def planned(function, args, kwargs, tensors, names, modules, surroundings, nativ
 
 
 def plan_of(recording, tensors, modules, surroundings, sized):
-    """The plan of a recording, and the function's result with the plan's backward pass behind
-    it."""
+    """The plan of a recording, and the function's result, attached to the plan's backward pass."""
     programs = programs_of(recording, modules)
     wiring = wiring_of(recording, programs)
     leaves = leaves_of(recording, programs, modules)
@@ -252,8 +251,7 @@ def plan_of(recording, tensors, modules, surroundings, sized):
 
 
 class Plan:
-    """``run(tensors)`` gives what the function would return, by the code that the plan has at
-    present."""
+    """``run(tensors)`` returns the function's result, computed by the plan's current code."""
 
     graph: Any = None                                      # a captured graph that runs the code
     outdated = False  # whether a trace with native kernels is to take its place
@@ -322,7 +320,8 @@ class Plan:
         return self.as_tensors(tensors, arrays, results)
 
     def as_tensors(self, tensors, arrays, results):
-        """What the function returns, of the arrays that the program was given and has returned."""
+        """The function's result, made from the arrays that went into the program and came out of
+        it."""
         wiring, shown = self.wiring, self.wiring.results
         end = shown.count + wiring.kept
         rest = iter(results[end:])

@@ -24,8 +24,7 @@ numbers = count(1)  # of programs, for their file names in tracebacks
 
 @dataclass(frozen=True)
 class Code:
-    """A function for each part of some programs, its buffers in its globals; the source; what is to
-    be noted.
+    """A function for each part of some programs, its buffers in its globals; the source; notes.
 
     `pieces`: (name, program, its `Piece`s) of what was lowered.
     """
@@ -65,7 +64,7 @@ def in_c(programs, code, wanted=lambda made: True, sized=False):
 
 
 def arguments(part, base):
-    """What all printers are given of a part."""
+    """The arguments that all printers take for a part."""
     name = identifier(part.name, "run")
     calls = len(part.program.instructions)
     summary = f"{name}, as minitorch.compile has traced it: {calls} array calls."
@@ -73,7 +72,7 @@ def arguments(part, base):
 
 
 def functions(made):
-    """Two functions, the second None if there is one."""
+    """Two functions, the second None if there is only one."""
     return (*made, None)[:2]
 
 

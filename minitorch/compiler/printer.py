@@ -64,7 +64,7 @@ class Dialect:
         raise NotImplementedError
 
     def collected(self, e, cell, x):
-        """The statement by which an effect takes up a value."""
+        """The statement that combines an effect with a value."""
         raise NotImplementedError
 
     def total_type(self, e):

@@ -1,5 +1,4 @@
-"""A traced program: values and the instructions that make them, in order, and what is done to
-shorten it.
+"""A traced program: values and the instructions that make them, in order, and its simplification.
 
 An instruction is one call of an array function (``np.add``, ``F.conv2d``), one method or index of
 an array, a write in place, or an effect outside arrays (an optimiser's step). Nothing here runs
@@ -84,7 +83,7 @@ class Instruction:
         return self.kind, self.what
 
     def is_view(self):
-        """True if its result is a look at another value's memory."""
+        """True if its result is a view of another value's memory."""
         return self.pure and not self.writes and len(self.results) == 1 and (
             self.results[0].root is not self.results[0])
 
@@ -143,15 +142,15 @@ class Program:
         return [*self.kept(), *(v for i in self.effects() for v in i.operands())]
 
     def effects(self):
-        """What happens outside arrays: the steps of optimisers and schedules."""
+        """The instructions that act outside of arrays: steps of optimisers and schedules."""
         return [i for i in self.instructions if i.kind == "effect"]
 
     def stepped(self):
-        """(leaf, gradient) for all that is given to an optimiser."""
+        """(leaf, gradient) for all leaves that optimisers step."""
         return [pair for i in self.effects() for pair in i.args[1]]
 
     def simplify(self):
-        """Share what is computed twice, remove what nobody reads."""
+        """Remove repeated computations and unused results."""
         before = len(self.instructions)
         self.fold_constants()
         self.merge_views()
@@ -161,7 +160,7 @@ class Program:
         self.notes.append(f"{before} instructions traced, {len(self.instructions)} left")
 
     def separate(self):
-        """Take values from outside that share memory for separate ones if nothing is written to it.
+        """Treat values from outside that share memory as separate if nothing is written to it.
 
         Then the program does not rely on their sharing it, as parameters that lie in one array may
         cease to.
@@ -182,9 +181,9 @@ class Program:
         between.
 
         A write changes memory, not values: after one to a root, calls that read this root are new.
-        Results that are written to are never shared, nor are the program's own results with its
-        backward pass: whoever has them may write to them first, as eagerly, where the backward pass
-        computes such a value itself.
+        Results that are written to are never shared. Neither are the program's own results with its
+        backward pass: the caller may write to them first, and in an eager run the backward pass
+        would still compute the value itself.
         """
         written = self.written()
         held, returned = {v.root for v in self.held()}, {v.root for v in self.outputs}
@@ -226,7 +225,7 @@ class Program:
             yield from i.operands()
 
     def remove_dead(self):
-        """Drop pure calls whose results are not read, and writes to memory that nobody looks at
+        """Drop pure calls whose results are not read, and writes to memory that is not read
         afterwards."""
         needed = {v.root for v in self.kept()}
         left = []
@@ -242,7 +241,7 @@ class Program:
         self.instructions = left[::-1]
 
     def fold_constants(self):
-        """Small values that are the same in every run are computed now."""
+        """Compute small run-invariant values now."""
         lasting = self.written() | {v.root for v in self.held()}
         left = []
         for i in self.instructions:
@@ -254,8 +253,9 @@ class Program:
         self.instructions = left
 
     def merge_views(self):
-        """Views that look at the same elements in the same way are one: ``x.T.T`` is `x`, a reshape
-        may be nothing."""
+        """Merge views of the same elements with the same layout: ``x.T.T`` is `x`, and a reshape
+        may
+        be `x` too."""
         seen: dict[Any, Value] = {}
         mapping: dict[Value, Value] = {}
         left = []
@@ -273,8 +273,7 @@ class Program:
         self.rename(mapping)
 
     def remove_copies(self):
-        """Where an array is copied when its memory is read for the last time, let the copy be the
-        array itself."""
+        """Replace a copy of an array by the array itself, if its memory is not read afterwards."""
         last: dict[Value, int] = {}
         makers: dict[Value, Instruction] = {}
         for n, i in enumerate(self.instructions):
@@ -327,13 +326,13 @@ def is_whole(v):
 
 
 def makes_memory(maker, part):
-    """True if the maker of an array is known, called in this part of the program, and no look at
-    another array."""
+    """True if the instruction that makes an array is known, lies in this part of the program, and
+    is not a view of another array."""
     return maker is not None and maker.kind not in ("index", "attribute") and maker.part == part
 
 
 def look(v):
-    """How a value looks at its memory."""
+    """A key for the way in which a value views its memory."""
     a = v.example
     return v.root, pointer(a), a.shape, a.strides, a.dtype, a.flags.writeable
 

@@ -1,8 +1,8 @@
-"""Recording: run a function once, and keep what it did.
+"""Recording: run a function once, and keep its array calls.
 
-Two sorts: a function whose result needs no gradient (inference, or a whole training step with its
-own `backward`) is one program. Where the result needs a gradient, the trace goes on through the
-backward pass of the result.
+A function whose result needs no gradient (inference, or a whole training step with its own
+`backward`) is one program. If the result needs a gradient, the trace continues through the backward
+pass of the result.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def record(function, args, kwargs, tensors, names, surroundings, native=False):
 
 
 def reason_at_once(tensors, base, surroundings):
-    """Why a function cannot be traced at all; None if it can."""
+    """The reason why a function cannot be traced at all, or None."""
     if any(t.backend is not base for t in tensors):
         return "its arguments are on several devices"
     if surroundings.arrays:
@@ -147,7 +147,7 @@ def backward_of(results, base, recorder, tensors, ends):
 
 
 def trace_backward(base, recorder, results, live, tensors, ends):
-    """Go on with the trace through the backward pass of the results; None if it is given up."""
+    """Continue the trace through the backward pass of the results; None if it is given up."""
     roots = [results.new[i].node for i in live]
     with ends.cut():
         below = nodes_below(roots)
@@ -180,7 +180,7 @@ def is_end(p):
 
 
 def reason_against(nodes, base):
-    """Why a backward pass through these nodes cannot be traced; None if it can."""
+    """The reason why a backward pass through these nodes cannot be traced, or None."""
     if any(p.backend.backend is base for p in nodes):
         return "it uses a tensor of a graph that was recorded outside"
     if any(has_hooks(p) for p in nodes):

@@ -1,5 +1,5 @@
-"""Lowering of an op by its reference: that is run on the arrays of the trace, and what it did is
-lowered."""
+"""Lowering of an op by its reference, which is run on the arrays of the trace; the instructions of
+that run are lowered."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class References:
         return self.as_results(i, recorder, found)
 
     def as_results(self, i, recorder, results):
-        """Lower what a reference did; its results become those of the instruction."""
+        """Lower the instructions of a reference; its results become those of the op."""
         mapping, copies = matched(i.results, results, recorder)
         instructions = recorder.program.instructions
         roots = recorder.program.written()
@@ -97,8 +97,7 @@ class References:
 
     @contextmanager
     def attempt(self, roots):
-        """Within the block `roots` are written to as well; where it fails, nothing is left of
-        it."""
+        """A block that also writes to `roots`; if it fails, its items are removed again."""
         written, constants, makers = self.written, self.constants, dict(self.makers)
         self.written, self.constants = written | roots, []
         try:

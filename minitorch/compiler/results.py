@@ -58,7 +58,7 @@ class Results:
 
     @staticmethod
     def check(t, recorder):
-        """Give up for a new tensor that is more than an array and a node."""
+        """Give up the recording if a new tensor is more than an array and a node."""
         hooks = t.node.hooks if t.node is not None else t.hooks
         own = type(t) is not Tensor or not OWN >= set(attributes_of.__get__(t))
         if own or hooks is not None or t._grad is not None:
@@ -72,7 +72,7 @@ class Results:
             recorder.give_up("it returns memory that Python brought along")
 
     def find_links(self, recorder, tensors, grads):
-        """For the new tensors that are views: where the tensor is that they are views of."""
+        """Find the bases of the new tensors that are views."""
         links, hidden = [], {}
         for n, t in enumerate(self.new):
             if t._base is None:
@@ -109,7 +109,7 @@ class Results:
         self.new = ()
 
     def mark(self, made, name):
-        """Tell the new tensors of a run how often they were written to, and that they are inference
+        """Set the number of writes to the new tensors of a run, and mark them if they are inference
         tensors."""
         if self.versions:
             bump([(made[n].array, count) for n, count in self.versions], name)
@@ -117,7 +117,7 @@ class Results:
             note_inference(made[n])
 
     def build(self, made, tensors):
-        """The function's result, of the new tensors `made` and the arguments."""
+        """The function's result, built from the new tensors `made` and the arguments."""
         for n, place in self.links:
             source = place.find(made, tensors)
             root = source if source._base is None else source._base
@@ -171,8 +171,8 @@ class Grad:
 
 
 def holder_of(tensor, grads):
-    """Where later runs find the array of a tensor from outside: itself, or `Grad` of a leaf for a
-    gradient."""
+    """The object from which later runs read the array of a tensor from outside: the tensor itself,
+    or for a gradient the `Grad` of its leaf."""
     return next((Grad(t) for t, grad in grads.values() if grad is tensor), tensor)
 
 

@@ -1,9 +1,9 @@
 """Memory of large results used again: a new array costs the system a page fault every 4,096 bytes.
 
-A result's array is taken again in a later run if nobody else refers to it by then: no tensor, no
-view, no graph node. NumPy's arrays are counted by reference, so a count that is as low as that of
-an array which only the pool knows says so. Where counts do not say it (without a global interpreter
-lock), nothing is used again.
+A later run uses a result's array again if nothing else refers to it by then: no tensor, no view, no
+graph node. Python counts references, so the array is free if its count is that of an array which
+only the pool holds. Where counts are not exact (without a global interpreter lock), nothing is
+reused.
 """
 
 import sys
@@ -29,10 +29,11 @@ FREE = count_of([np.empty(1)]) if counts_say else None
 
 
 def reused(pool, shape, dtype):
-    """An array with undefined values: one of the `pool` that nobody looks at, or a new one, which
-    the pool keeps too.
+    """An array with undefined values: an unused one of the `pool`, or a new one, which the pool
+    keeps too.
 
-    Two are kept: while a leaf holds the gradient of the last run, the next one goes to the other.
+    The pool keeps two: while a leaf holds the gradient of the last run, the next run writes to the
+    other.
     """
     for a in pool:
         if counted(a) == FREE and versions.forget(a):

@@ -1,9 +1,9 @@
-"""Which pass over a row computes each value of a kernel, and what later passes need of earlier
-ones.
+"""The passes of a kernel over each row: the values that each pass computes, and those that it keeps
+for later ones.
 
-What needs a reduction of the row belongs to a later pass than the reduction. What a later pass
-needs again is computed again where that is cheap, read where it was stored, or else kept in an
-array by the pass that made it.
+A value that depends on a reduction of the row belongs to a later pass than the reduction. A value
+that a later pass needs again is computed again if that is cheap, read from memory if it was stored,
+or else kept in an array by the pass that made it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["COLLECT", "Schedule"]
 # effects that gather values in arrays of their own
 COLLECT = ("sum", "rowsum", "max", "min", "prod")
 DEAR = 5               # cost from which on a value is kept for a later pass, and not computed again
-NEVER = 99                 # the cost of what cannot be computed again
+NEVER = 99                 # the cost of a value that cannot be computed again
 
 
 class Schedule:
@@ -70,7 +70,8 @@ class Schedule:
         return self.dims[-1] > 1 and (e.ref.strides[-1] != 0 or e.kind == "sum")
 
     def choose_carried(self):
-        """Keep what is dear and used later; given that, drop what no later pass looks up itself."""
+        """Keep expensive values that are used later; then drop those that no later pass looks up
+        itself."""
         uses = self.last_uses()
         for n in self.nodes:
             late = n.level == "e" and uses.get(n, 0) > self.stage[n] and n not in self.stored

@@ -11,12 +11,12 @@ class Stance:
     word, eager, backend = "default", False, "auto"
 
     def take(self, word):
-        """Behave so from now on."""
+        """Set the stance from now on."""
         self.word, self.eager = word, word == "force_eager"
 
     def recompile(self, function):
-        """True if a function may be compiled for another kind of arguments. RuntimeError where that
-        is an error."""
+        """True if a function may be compiled for another kind of arguments; RuntimeError if the
+        stance makes that an error."""
         if self.word == "fail_on_recompile":
             name = getattr(function, "__name__", function)
             raise RuntimeError(f"{name} would be compiled again, and the stance is "

@@ -1,8 +1,8 @@
 """Steps of optimisers in C: the rule of the flat family as one pass over memory.
 
-The rule is traced once on symbolic arrays. A step is C as long as it would do the same in Python:
-same parameters, arrays and states, no hooks, options that lead through the same branches of the
-rule. Learning rates, decays and counters are read again in each step. In all other cases the
+The rule is traced once on symbolic arrays. The C is valid as long as Python would take the same
+step: same parameters, arrays and states, no hooks, options that lead through the same branches of
+the rule. Learning rates, decays and counters are read again in each step. In all other cases the
 optimiser takes its step itself.
 """
 

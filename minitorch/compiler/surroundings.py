@@ -1,10 +1,10 @@
 """Python values that a function reads besides its arguments: globals, closures, attributes of
 modules and objects.
 
-A program has the values that these had in its trace, so it serves only while they are the same
-objects (or equal numbers and texts). Tensors may change their values, which a program reads in each
-run. What belongs to this package and to Python is left out, and optimisers, which take their steps
-themselves.
+A program uses the values that these had in its trace, so it is valid only while they are the same
+objects (or equal numbers and strings). Tensors may change their values, because a program reads
+these in each run. Objects of this package and of Python are left out, and so are optimisers, which
+take their steps themselves.
 """
 
 import functools
@@ -22,7 +22,7 @@ from ..nn import Module
 __all__ = ["Surroundings"]
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
-MANY = 2000                # places, beyond which those that are found later are not looked at
+MANY = 2000                # places; any found after these are not checked
 OURS = {"minitorch", "numpy", "builtins", *sys.stdlib_module_names} - {"__main__"}
 PLACES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
           "_backward_pre_hooks")
@@ -30,7 +30,8 @@ OF_ALL = frozenset(vars(Module()))                         # what every module h
 
 
 class Surroundings:
-    """The places that a function reads, and what was there. ``hold()`` says whether it still is."""
+    """The places that a function reads, and their values; ``hold()`` is True if they are unchanged.
+    """
 
     def __init__(self, function, arguments):
         self.slots, self.in_modules, self.cells = Slots(), Slots(), []
@@ -63,12 +64,12 @@ class Surroundings:
         for slots in (self.slots, self.in_modules):
             found = slots.changed()
             if found is not None:
-                return f"it changes {found!r}, which is no tensor's value"
+                return f"it changes {found!r}, which is not a tensor's value"
         return "" if self.hold() else "it changes a variable from outside"
 
     # -- finding -----------------------------------------------------------------------------------
     def look(self, x):
-        """Note the places in an object, and what to look at next."""
+        """Note the places in an object, and the objects to look at next."""
         if isinstance(x, (*PLAIN, Tensor, Stepping)) or id(x) in self.seen:
             return
         self.seen[id(x)] = x  # and keep it, so that its id stays its own
@@ -122,8 +123,8 @@ class Surroundings:
         for place in inner:
             self.in_modules.add_all(place, list(place))
             self.queue.extend(place.values())
-        # What is changed inside, such as a list; of the user's classes also what is assigned past
-        # `__setattr__`.
+        # Objects that can change inside, such as lists; for the user's classes, also attributes
+        # that are assigned without `__setattr__`.
         counted = PLAIN if is_foreign(type(m).__module__) else (*PLAIN, tuple, Tensor)
         others = [k for k, v in kept.items() if k not in OF_ALL and not isinstance(v, counted)]
         self.slots.add(kept, others)
@@ -173,8 +174,8 @@ class Slots:
         return self.changed() is None
 
     def changed(self):
-        """The key of the first place where something else is; equal numbers and texts are the same.
-        None: nowhere."""
+        """The key of the first place whose value has changed, or None; equal numbers and strings
+        are unchanged."""
         for n, (place, key, value) in enumerate(zip(self.places, self.keys, self.values)):
             try:
                 now = place[key]

@@ -1,12 +1,13 @@
-"""Tracing: run a function once, for real, while every array operation is written down.
+"""Tracing: run a function once, for real, and record every array operation.
 
-For the time of the trace the tensors of one backend hold `Traced` arrays, which stand in front of
-the real ones: an operation on them is carried out and recorded. So a trace is an ordinary eager run
-of the function, with its results and side effects; should the function turn out to depend on the
-data (``if loss > 3``), the run goes on and the recording is given up, with the reason.
+During the trace, the tensors of one backend hold `Traced` arrays, which wrap the real ones: an
+operation on them is carried out and recorded. So a trace is an ordinary eager run of the function,
+with its results and side effects. If the function turns out to depend on the data (``if loss >
+3``), the recording is given up, with the reason, and the run goes on.
 
-What is recorded are calls of the array module (``np.add``), methods and indices of arrays, and, for
-ops that are more than a few array calls (`conv2d`, `softmax`), the op itself (``F.conv2d``).
+The recorded operations are calls of the array module (``np.add``), methods and indices of arrays,
+and, for ops that make more than a few array calls (`conv2d`, `softmax`), the op itself
+(``F.conv2d``).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ BY_VALUES |= {("method", "nonzero"), ("method", "compress")}
 
 
 class Recorder:
-    """Writes down one run: the program so far, and the names of the arrays in it."""
+    """Records one run: the program so far, and the Values of the arrays in it."""
 
     def __init__(self, base, generators=()):
         self.base, self.ndarray = base, base.ndarray
@@ -141,7 +142,8 @@ class Recorder:
         return result
 
     def check(self, i):
-        """Give up for what a program cannot say; note whether a result can differ between runs."""
+        """Give up the recording if a program cannot express the call; note if its result is the
+        same in every run."""
         if any(v.root.kind == "constant" for v in i.writes):
             self.give_up("a tensor whose values Python brought along is written in place")
         operands = i.operands()
@@ -196,7 +198,7 @@ class Recorder:
         return target
 
     def effect(self, name, function, objects):
-        """Record something that happens outside arrays: an optimiser's step."""
+        """Record an effect outside of arrays: an optimiser's step."""
         if self.broken is None:
             step = Instruction("effect", name, tuple(objects), pure=False, phase="update")
             step.line = calling_line()
@@ -254,17 +256,16 @@ class Streams:
 
 # ------------------------------------------------------------------ one run with traced arrays
 class Tracing(NodeHook):
-    """``with Tracing(base) as recorder``: all tensors of the backend `base` record what is done to
-    them.
+    """``with Tracing(base) as recorder``: records all operations on tensors of the backend `base`.
 
-    For that they hold `Traced` arrays meanwhile, and so do those made in the trace, until its end.
-    Layers at the backend interface do not suffice for a trace: derivative formulas, the engine's
-    sums and some composites compute with operators on arrays, past every layer, and arrays made
-    there would pass for constants. And a layer sees arrays, while a program has to find the tensor
-    again whose array it read, since ``w.data = ...`` may give it another. Nothing leads from an
-    array or a backend to the tensors on it, as a list of all would cost every call something; so
-    the garbage collector is asked for them, at the beginning, at the end, and around steps of
-    optimisers.
+    Until the end of the trace, these tensors and new ones hold `Traced` arrays. Layers at the
+    backend interface are not enough for a trace, for two reasons. Derivative formulas, the engine's
+    sums and some composites use operators on arrays, which bypass all layers, and arrays made by
+    these would look like constants. And a layer sees arrays, while a program must find the tensor
+    from which it read an array, since ``w.data = ...`` may give that tensor another one. Arrays and
+    backends have no references to their tensors, since a list of all tensors would slow down every
+    call; so they are found through the garbage collector, at the beginning, at the end, and around
+    steps of optimisers.
     """
 
     def __init__(self, base, calls=None):
@@ -297,8 +298,8 @@ class Tracing(NodeHook):
         self.restore_versions()
 
     def check(self):
-        """Give up if the function has done something that a program does not do again; called at
-        its end."""
+        """Give up the recording if the function did something that a program would not repeat;
+        called at its end."""
         recorder = self.recorder
         recorder.streams.check(recorder)
         self.check_writes()
@@ -419,7 +420,7 @@ active: list = []                                          # the traces that are
 
 
 def as_it_is(t):
-    """Facts about a tensor from outside that a program does not change."""
+    """The facts about a tensor from outside that a program does not change."""
     array, hooks = t.array, t.hooks
     array = array.array if isinstance(array, Traced) else array
     return (id(array), id(t.node), t.needs_grad, id(t._base), t.is_inference(),
@@ -427,6 +428,6 @@ def as_it_is(t):
 
 
 def has_hooks(x):
-    """True if something is to be called when a gradient arrives at a node or leaf."""
+    """True if a node or leaf has hooks that a gradient would run."""
     hooks = x.hooks
     return hooks is not None and bool(hooks.pre or hooks.post or hooks.accumulated or hooks.retain)

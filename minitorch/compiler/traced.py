@@ -1,4 +1,4 @@
-"""The arrays and the backend of a trace: what is done to them is carried out on the real ones and
+"""The arrays and the backend of a trace: operations on them are carried out on the real ones and
 recorded."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Traced", "TracedScalar", "Tracer", "arrays_in", "bare", "is_named_tu
 # Functions that read shapes and dtypes alone
 OF_SHAPES = frozenset("shape ndim size result_type promote_types can_cast iinfo finfo "
                       "broadcast_shapes".split())
-# What NumPy computes for ``x ** n``, unlike `numpy.power`
+# NumPy computes ``x ** n`` with these, unlike `numpy.power`
 EXACT_POWERS = {-1: np.reciprocal, 0.5: np.sqrt, 1: np.positive, 2: np.square}
 
 
@@ -37,8 +37,8 @@ def is_named_tuple(x):
 
 
 class Behind(NamedTuple):
-    """Stands between the array of ``x.data`` and the memory `obj`, as a memoryview does outside of
-    traces."""
+    """Lies between the array of ``x.data`` and the memory `obj`, in place of the memoryview that is
+    there outside of traces."""
 
     obj: Any
 
@@ -92,7 +92,7 @@ class Traced(NDArrayOperatorsMixin):
         return Address(pointer(self.array))
 
     def as_array(self):
-        """What ``np.asarray`` makes of it: itself."""
+        """The result of ``np.asarray``: the array itself."""
         return self
 
     def __len__(self):
@@ -147,7 +147,7 @@ class Traced(NDArrayOperatorsMixin):
         name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
         if not re.fullmatch(r"np(\.[A-Za-z_]\w*)+", name) or (
                 operator.attrgetter(name[3:])(np) is not function):
-            self.recorder.give_up(f"{name} is no function of NumPy's")
+            self.recorder.give_up(f"{name} is not a function of NumPy")
         what = name.removeprefix("np.")
         return self.recorder.call("call", what, function, args, kwargs, out_of(kwargs))
 
@@ -303,7 +303,7 @@ class Tracer(Backend):
                            writes=(array,), pure=False)
 
     def from_host(self, array):
-        """Values that Python brings along: the same in every later run, in new memory each time."""
+        """Values from Python, which are the same in every later run, in new memory each time."""
         if isinstance(array, Traced):
             return array
         made = self.base.from_host(array)
