@@ -1253,9 +1253,9 @@ def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: .
 def aminmax(input: Tensor, *, dim: _Int | None = None, keepdim: _bool = False, out: Sequence[Tensor] | None = None) -> return_types.aminmax:
     """The smallest and the largest elements, of all or along `dim`, as a named tuple."""
 def all(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-    """Whether all elements (along `dim`) are nonzero."""
+    """True if all elements (along `dim`) are nonzero."""
 def any(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-    """Whether an element (along `dim`) is nonzero."""
+    """True if an element (along `dim`) is nonzero."""
 def sort(input: Tensor, dim: _Int = -1, descending: _bool = False, stable: _bool = False, *, out: Sequence[Tensor] | None = None, axis: _Int | Sequence[_Int] | None = ...) -> return_types.sort:
     """The elements in order along `dim`, and their indices in `input`, as a named tuple (values, indices).
 

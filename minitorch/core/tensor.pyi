@@ -1,10 +1,10 @@
 """Tensor: an array with a node in the graph.
 
-A tensor is a raw array (`array`) on a backend (`backend`); `node` says which call made it, None for
-a leaf; `needs_grad` is the plain attribute behind `requires_grad`. Its methods come from the op
-table: here is only what a table cannot say. Views share memory as NumPy's do, and know the tensor
-they are a view of (`_base`), so that a write to either is seen by both, in the numbers and in the
-graph.
+A tensor is a raw array (`array`) on a backend (`backend`). `node` is the call that made it, None
+for a leaf; `needs_grad` is the plain attribute behind `requires_grad`. Most methods are generated
+from op definitions; this file has the others. Views share memory as NumPy's do, and refer to the
+tensor that they are a view of (`_base`), so that a write to either changes both, in the numbers and
+in the graph.
 """
 # Generated from the op registry by `python docs/build_stubs.py`: edit docs/stub_types.py, or the definition, instead.
 import builtins
@@ -46,8 +46,8 @@ class Size(tuple[_int, ...]):
     def __rmul__(self, n: Any) -> Size: ...  # type: ignore[override]
 
 class Tensor:
-    """An n-dimensional array of one dtype that can be differentiated. Made by `minitorch.tensor`
-    and the like.
+    """An n-dimensional array of one dtype that can be differentiated. `minitorch.tensor` and other
+    functions make one.
 
     ``Tensor(data)`` makes one of the default dtype from a (nested) list, ``Tensor(2, 3)`` an
     uninitialised one of that shape, as PyTorch's constructor does; `device` and `requires_grad` may
@@ -86,13 +86,13 @@ class Tensor:
         """The size of all elements in bytes."""
     @property
     def is_cuda(self) -> _bool:
-        """Whether the memory is that of a CUDA device."""
+        """True if the memory is on a CUDA device."""
     @property
     def is_cpu(self) -> _bool:
-        """Whether the memory is the host's."""
+        """True if the memory is the host's."""
     @property
     def is_leaf(self) -> _bool:
-        """Whether no recorded call made it."""
+        """True if no recorded call made it."""
     is_sparse: _bool
     is_sparse_csr: _bool
     is_quantized: _bool
@@ -129,7 +129,7 @@ class Tensor:
     def element_size(self) -> _int:
         """The size of one element in bytes."""
     def is_inference(self) -> _bool:
-        """Whether its memory was made in `inference_mode`."""
+        """True if its memory was allocated in `inference_mode`."""
     def __len__(self) -> _int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
     def __bool__(self) -> _bool: ...
@@ -139,37 +139,37 @@ class Tensor:
         """The elements as nested lists of Python numbers (a number for a 0-d tensor)."""
     @property
     def _version(self) -> _int:
-        """How often its memory was written to in place."""
+        """The number of writes in place to its memory."""
     @property
     def requires_grad(self) -> _bool:
-        """Whether gradients flow to this tensor."""
+        """True if gradients flow to this tensor."""
     @requires_grad.setter
     def requires_grad(self, value: _bool) -> None: ...
     def requires_grad_(self, requires_grad: _bool = True) -> Tensor:
-        """Say whether gradients are wanted; the tensor must be a leaf of floating-point or complex
-        type.
+        """Switch gradients for this tensor on or off. It must be a leaf; to require gradients, its
+        dtype must be floating-point or complex.
         """
     @property
     def grad(self) -> Tensor | None:
-        """What backward passes have added up for this leaf; None before the first."""
+        """The sum of the gradients of all backward passes for this leaf; None before the first."""
     @grad.setter
     def grad(self, value: Tensor | None) -> None: ...
     @grad.deleter
     def grad(self) -> None: ...
     def detach(self) -> Tensor:
-        """The same memory without the graph: a new tensor that does not require grad."""
+        """A new tensor over the same memory, outside of the graph: it does not require grad."""
     def detach_(self) -> Tensor:
         """Forget the call that made this tensor; it becomes a leaf that does not require grad."""
     def graph(self, model: Any = None, params: Any = None) -> Any:
-        """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
+        """A picture of the graph behind this tensor: see `minitorch.viz.graph`."""
     def __repr__(self, *, tensor_contents: Any = None) -> _str: ...
     def _repr_html_(self) -> Any: ...
     def __deepcopy__(self, memo: Any) -> Any: ...
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any: ...
     @property
     def data(self) -> Tensor:
-        """The same memory without the graph; a backward pass does not notice what is written through
-        it.
+        """A tensor over the same memory, outside of the graph; a backward pass does not notice writes
+        through it.
         """
     @data.setter
     def data(self, value: Tensor) -> None: ...
@@ -200,24 +200,26 @@ class Tensor:
     @imag.setter
     def imag(self, value: Tensor) -> None: ...
     def retain_grad(self) -> None:
-        """Keep the gradient of this computed tensor in `grad` too."""
+        """Keep the gradient of this tensor, the result of a call, in its `grad`."""
     @property
     def retains_grad(self) -> _bool:
-        """Whether `retain_grad` was called on this computed tensor."""
+        """True if `retain_grad` was called on this tensor, the result of a call."""
     def register_hook(self, hook: Callable[..., Any]) -> Any:
-        """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the
-        gradient.
+        """Run ``hook(gradient)`` when this tensor's gradient is complete; a returned tensor replaces
+        it.
         """
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Any:
         """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
     @property
     def output_nr(self) -> _int:
-        """Which of the outputs of its graph node the tensor is."""
+        """The index of this tensor among the outputs of its graph node."""
     @property
     def grad_fn(self) -> Any:
         """The node of the call that made this tensor; None for a leaf."""
     def backward(self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool = False, inputs: Any = None) -> None:
-        """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
+        """Add this tensor's gradients to the `grad` of every leaf it depends on: see
+        `autograd.backward`.
+        """
     def transpose(self, dim0: _Int, dim1: _Int) -> Tensor:
         """A view with two dimensions swapped."""
     def swapdims(self, dim0: _Int, dim1: _Int) -> Tensor:
@@ -1167,9 +1169,9 @@ class Tensor:
     def aminmax(self, *, dim: _Int | None = None, keepdim: _bool = False, out: Sequence[Tensor] | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> return_types.aminmax:
         """The smallest and the largest elements, of all or along `dim`, as a named tuple."""
     def all(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """Whether all elements (along `dim`) are nonzero."""
+        """True if all elements (along `dim`) are nonzero."""
     def any(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """Whether an element (along `dim`) is nonzero."""
+        """True if an element (along `dim`) is nonzero."""
     def sort(self, dim: _Int = -1, descending: _bool = False, stable: _bool = False, *, out: Sequence[Tensor] | None = None, axis: _Int | Sequence[_Int] | None = ...) -> return_types.sort:
         """The elements in order along `dim`, and their indices in `input`, as a named tuple (values, indices).
 
@@ -1659,11 +1661,15 @@ class Tensor:
     def __invert__(self) -> Tensor: ...
     def __pos__(self) -> Tensor: ...
     def as_subclass(self, cls: Any) -> Tensor:
-        """This tensor as one of the class `cls`: the same memory; gradients flow through."""
+        """A tensor of the class `cls` over the same memory; gradients flow through."""
     def _make_subclass(self, data: Any, require_grad: Any = False, **options: Any) -> Tensor:
-        """A leaf of the class `cls` in the memory of `data`, without its graph: for the ``__new__`` of subclasses."""
+        """A leaf of the class `cls` over the memory of `data`, without its graph: for the ``__new__``
+        of subclasses.
+        """
     def _make_wrapper_subclass(self, *args: Any, **options: Any) -> Tensor:
-        """Refused: tensors without memory answer below the calls, by ``__torch_dispatch__``, which is not here."""
+        """Raises NotImplementedError: tensors without memory need ``__torch_dispatch__``, which is not
+        supported.
+        """
     __init_subclass__: Any
     __torch_function__: Any
 
@@ -1671,8 +1677,10 @@ new_size: Any
 def wrap(array: Any, backend: Any, new: Any = ...) -> Tensor:
     """A leaf tensor around a raw array, without a copy."""
 def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor over the memory of a NumPy array; errors for arrays that tensors cannot look at."""
+    """A tensor over the memory of a NumPy array; an error for byte orders, strides and dtypes that
+    tensors cannot have.
+    """
 def check_grad(x: Tensor, g: Any) -> None:
-    """Errors for what cannot be the `grad` of the tensor `x`."""
+    """Raise an error if `g` cannot be the `grad` of the tensor `x`."""
 def mark_view(view: Tensor, source: Tensor, ref: Any = ...) -> None:
-    """Note that `view` looks at the memory of `source`, unless the op had to copy."""
+    """Note that `view` shares the memory of `source`, unless the op had to copy."""

@@ -173,9 +173,10 @@ def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(),
             dims=None):
     """Enter a function in the registry of public names.
 
-    `namespace` is "" for the package itself, else such as "nn.functional"; None keeps an op internal. `method` and
-    `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package. With
-    `inplace` "repeated" it may write to expanded tensors. `dims`: of a function that is no op.
+    `namespace` is "" for the package itself, else a name such as "nn.functional"; None keeps an op
+    internal. `method` and `inplace` make it a method of Tensor, and an in-place one, ``name_``; by
+    default, functions of the package itself are methods. With `inplace` "repeated" it may write to
+    expanded tensors. `dims` is that column for a function without a definition.
     """
     call.dims = dims or getattr(getattr(call, "op", call), "dims", None)
     call.source, call.formula = Source(call), Formula(call)

@@ -171,7 +171,7 @@ def test_2_4_AutoCompyute_no_recursion(op):
         y = op(y)
     y.sum().backward()
     assert x.grad is not None
-    del y                                                  # taking the graph apart is no recursion either
+    del y                                                  # freeing the graph does not recurse either
 
 
 def test_2_4_numpygrad_a_second_backward_adds_no_stale_gradients():

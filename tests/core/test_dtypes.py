@@ -1,8 +1,8 @@
 """Data types: PyTorch's promotion table, the dtypes of actual results, casts, limits, the default dtype.
 
 `tables` asks a library for its promotion table; ``data/promotion.json`` holds PyTorch's answer, which
-``parity/test_dtypes.py`` compares with the PyTorch that is installed. To write the file anew:
-``python -m tests.core.test_dtypes`` where PyTorch is installed.
+``parity/test_dtypes.py`` compares with the PyTorch that is installed. With PyTorch,
+``python -m tests.core.test_dtypes`` writes the file again.
 """
 
 import json

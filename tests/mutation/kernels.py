@@ -8,10 +8,11 @@
 
 Each changes one place of a `.cu` or `.cuh` file: a comparison flipped or its border moved, another operator, a constant
 off by one, two arguments swapped, a statement deleted (barriers, waits and fences among them). A process of its own
-sees the changed file and runs the tests of the kernels in it. How many of which file goes by its lines; which ones by
-a hash of `SEED` and the mutant's name, which holds the text of its line and no number: where a file changes elsewhere,
-its mutants stay the same ones and their results hold. Results: `kernel_results.json`; why a survivor makes no
-difference: `kernels_explained.json`; both are printed by `python -m tests.mutation.run report` into docs/mutants.md.
+sees the changed file and runs the tests of the kernels in it. The length of a file decides how many mutants it has; a
+hash of `SEED` and the mutant's name decides which ones. The name has the text of the line, not its number, so mutants
+and their results stay valid when a file changes elsewhere. Results are in `kernel_results.json`, and the reasons why a
+survivor makes no difference in `kernels_explained.json`; `python -m tests.mutation.run report` prints both into
+docs/mutants.md.
 """
 
 import argparse

@@ -123,7 +123,7 @@ def same(row, found, wanted, where):
 
 @by_name(row for row in ROWS if is_elementwise(row))
 def test_an_elementwise_op_computes_each_element_by_itself(row):
-    """What vmap, sharded, nested and masked tensors and forward mode make of ``dims="*"``."""
+    """Vmap, sharded, nested and masked tensors and forward mode rely on ``dims="*"``."""
     def shape_of(arrays):
         return np.broadcast_shapes(*[x.shape for x in arrays if isinstance(x, np.ndarray)])
 

@@ -1,4 +1,4 @@
-"""What a file holds: shared objects, empty tensors, objects with slots, entries at odd places."""
+"""Contents of files: shared objects, empty tensors, objects with slots, entries at odd places."""
 
 import copy
 import io

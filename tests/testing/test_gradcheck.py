@@ -1,4 +1,4 @@
-"""`gradcheck` and the check of forward mode: which mistakes they find, and of which inputs they warn."""
+"""`gradcheck` and the check of forward mode: the mistakes they find, and the inputs for which they warn."""
 
 import numpy as np
 import pytest

@@ -195,7 +195,7 @@ def truth(name, ufunc, doc, dims):
     return op(dims=dims, layout="contiguous")(forward)
 
 
-all = truth("all", "logical_and", "Whether all elements (along `dim`) are nonzero.",
+all = truth("all", "logical_and", "True if all elements (along `dim`) are nonzero.",
             "* dim -> * by min")
-any = truth("any", "logical_or", "Whether an element (along `dim`) is nonzero.",
+any = truth("any", "logical_or", "True if an element (along `dim`) is nonzero.",
             "* dim -> * by max")

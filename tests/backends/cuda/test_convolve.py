@@ -174,7 +174,7 @@ def test_through_autograd():
 @pytest.mark.skipif(DEVICE != "sim", reason="a race may go unnoticed on a GPU")
 @pytest.mark.parametrize("number", [0, 1])
 def test_every_barrier_is_needed(monkeypatch, number):
-    """Of `convolve_mma.cu`; those of `convolve.cu` are in `simt.cuh`, see test_matmul.py."""
+    """Barriers of `convolve_mma.cu`; those of `convolve.cu` are in `simt.cuh`, see test_matmul.py."""
     from minitorch.backends.sim import SimulatorError
     source, count = without(compiler.from_file("convolve_mma.cu"), "mma.cuh", number)
     assert count == 2
