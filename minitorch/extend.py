@@ -1,19 +1,19 @@
-"""The door: what to import to build on minitorch, in this package or outside of it.
+"""The door: the names to import to build on minitorch, in this package or outside of it.
 
-Public names under PyTorch's spelling are for using tensors. The names here are for adding to the
-library: an op, a kernel, a backend, something that watches or changes calls, an optimiser, a class
-of tensors. They are stable: they change only with an entry in CHANGELOG.md. Everything else inside
-of the package may change at any time. Guests of this repository (`compiler`, `distributed`,
-`sparse`, ...) use public names and these, and so can a library of your own.
+Public names in PyTorch's spelling are for using tensors. The names here are for adding to the
+library: an op, a kernel, a backend, a tool that watches or changes calls, an optimiser, a class of
+tensors. They are stable: they change only with an entry in CHANGELOG.md. Everything else inside the
+package may change at any time. Guests in this repository (`compiler`, `distributed`, `sparse`, ...)
+use only public names and these, and so can a library of your own.
 
 >>> import numpy as np
 >>> import minitorch as torch
 >>> from minitorch import extend
 
-**An op.** `op` makes a definition of a function on raw arrays; keywords named after inputs are the
-derivative formulas. `Op` lists the columns that a definition can have. With ``namespace=None`` it
-stays internal; without, it becomes `torch.growth` and a method. Inputs annotated `Number` may be
-Python numbers, `Other` are indices or masks. `composite` publishes a function made of other ops.
+**An op.** `op` makes a definition from a function on raw arrays; keywords named after inputs are
+the derivative formulas. `Op` lists the columns that a definition can have. With ``namespace=None``
+it stays internal; by default it becomes `torch.growth` and a method. Inputs annotated `Number` may
+be Python numbers, `Other` are indices or masks. `composite` publishes a function made of other ops.
 
 >>> @extend.op(namespace=None, input=lambda F, g, out, rate: g * rate * out)
 ... def growth(F, input, *, rate=1.0):
@@ -38,9 +38,9 @@ tensor([1., 1.])
 True
 
 **A kernel and a backend.** A backend is an array module with NumPy's names on a device, and
-kernels, functions that take the place of an op's reference there. `Kernels` makes the decorator
-that enters them; `register_backend` names the function that makes the backend when its device is
-first used; `get_backend` finds it. A kernel is called with the backend and raw arrays.
+kernels, which are functions that replace the references of ops there. `Kernels` makes the decorator
+that registers them. `register_backend` takes the function that makes the backend when its device
+is first used; `get_backend` returns it. A kernel is called with the backend and raw arrays.
 
 >>> kernel = extend.Kernels("loud")
 >>> @kernel("growth", when=lambda F, input, rate: input.ndim > 0)
@@ -56,10 +56,10 @@ tensor([1.], device='loud')
 >>> extend.get_backend("loud"), torch.zeros(1, device="loud").backend
 (<backend loud>, <backend loud>)
 
-**Raw arrays.** A tensor is an array (`x.array`) on a backend (`x.backend`); `wrap` makes one of
-them. `owner` is the array that owns the memory of another, `pointer` its address; `as_np` and
-`from_np` translate dtypes. bfloat16 is not one of NumPy's floats, so ask `is_floating`,
-`is_inexact` (floating or complex) or `is_half` (16 bits) of a raw dtype.
+**Raw arrays.** A tensor is an array (`x.array`) on a backend (`x.backend`); `wrap` makes a tensor
+from both. `owner` returns the array that owns the memory of another, `pointer` the address of its
+first element; `as_np` and `from_np` convert dtypes. bfloat16 is not one of NumPy's floats, so
+test a raw dtype with `is_floating`, `is_inexact` (floating or complex) or `is_half` (16 bits).
 
 >>> array = np.arange(6.0).reshape(2, 3)
 >>> extend.wrap(array, extend.get_backend("cpu"))
@@ -105,7 +105,7 @@ True
 ...     backward = staticmethod(lambda ctx, g: 2 * g)
 >>> isinstance(Double.apply(x).node.parents[0], extend.FunctionNode)
 True
->>> captured = {x: None}                                   # gradients wanted, not added to `grad`
+>>> captured = {x: None}                                   # stored here, not added to `grad`
 >>> extend.run_backward([y.node], [torch.ones(2)], capture=captured)
 >>> captured[x].round(3)
 array([2.718, 2.718], dtype=float32)
@@ -165,10 +165,10 @@ order of the calls, with the values that are still known.
 >>> order[0] is x, values[order[1]].tolist()
 (True, [1.0, 1.0])
 
-**Watching and changing calls.** A `NodeHook` in the list (`add_node_hook`, `remove_node_hook`)
-hears of each new node, each step of a backward pass and each pass. `observed` is a layer around
-the ops of all backends, which reports each call; `layer` is one that replaces functions. Both cost
-nothing while there are none.
+**Watching and changing calls.** A `NodeHook` in the list (`add_node_hook`, `remove_node_hook`) is
+notified of each new node, each step of a backward pass and each pass. `observed` is a layer around
+the ops of all backends that reports each call; `layer` is one that replaces functions. They cost
+nothing when unused.
 
 >>> class Names(extend.NodeHook):
 ...     def recorded(self, node, result):
@@ -282,7 +282,7 @@ fills: ``@extend.fills("is_shared")`` decorates the function that answers from t
 'True if a tensor lies in memory that processes share. Filled by `multiprocessing.sharing`.'
 
 **Modes.** `grad_mode` holds the modes of this thread: `enabled`, `batches` (the backends of the
-vmaps that run), `levels` (of forward mode). `recording` switches recording on or off in a block.
+running vmaps), `levels` (of forward mode). `recording` switches recording on or off in a block.
 
 >>> with extend.recording(False):
 ...     extend.grad_mode.enabled, x.exp().requires_grad
@@ -304,8 +304,8 @@ a step of SGD
 True
 
 **Errors and warnings.** `worded` marks an error whose text is final, so that it is not explained
-again; `checked_dim` counts a dimension from the front; `warn` warns at the line of the user's;
-`calling_line` finds that line.
+again; `checked_dim` converts a dimension to one counted from the front; `warn` warns at the user's
+line; `calling_line` finds that line.
 
 >>> extend.checked_dim(-1, 3)
 2

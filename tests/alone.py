@@ -1,4 +1,4 @@
-"""Takes the library apart along its wall (`tests/structure/wall.py`), and tests the parts.
+"""Tests parts of the library: the kernel, the kernel with a guest, and all but a guest.
 
     python tests/alone.py                        all of the below
     python tests/alone.py kernel                 the kernel alone
@@ -33,7 +33,7 @@ READ = ("docs", "notebooks", "examples", "benchmarks")
 
 
 def users(guest):
-    """`guest`, and the guests that cannot be without it."""
+    """`guest`, and the guests that need it."""
     return {guest, *(other for other in GUESTS if guest in friends(other))}
 
 

@@ -1,10 +1,10 @@
-"""The wall: which packages are the kernel, which are guests, and whom a guest may use.
+"""The wall: the packages of the kernel, the guests, and the other guests that each may use.
 
-The kernel is what one reads to understand the library: tensors, the graph, definitions, kernels,
-layers, optimisers, files. It runs alone: nothing in it imports a guest. A guest stands on public
-names and on the door, `minitorch/extend.py`; it may also use its friends, the guests listed with
-it, and no others. `test_wall.py` holds the imports against this list; `python tests/alone.py`
-takes the library apart along it.
+The kernel is the part to read to understand the library: tensors, the graph, definitions, kernels,
+layers, optimisers, files. It runs alone: nothing in it imports a guest. A guest imports public
+names and the door, `minitorch/extend.py`; it may also import its friends, the guests listed with
+it, and no others. `test_wall.py` compares all imports with this list; `python tests/alone.py` tests
+copies of the library without some of these packages.
 """
 
 WORDS = "colours; tensors, formulas and memory in words"
@@ -66,7 +66,7 @@ AGAINST = {
         "the second derivative of recurrent layers is that of a plain loop, taken by the engine",
 }
 
-# A guest, its friends, and what it holds.
+# A guest, its friends, and its contents.
 GUESTS = {
     "compiler": ("", "compile: trace, program, plan; emitted as Python, C or CUDA"),
     "distributed": ("futures", "several ranks: groups, collectives, DDP, FSDP, DTensor"),
@@ -100,7 +100,7 @@ def friends(guest):
     return found - {guest}
 
 
-# Public namespaces of our own, beside those that PyTorch has: all that stands in their `__all__`.
+# Public namespaces beside PyTorch's; the names in their `__all__` are public.
 PUBLIC = {
     "minitorch.backends.sim": "the simulator's programs of its own: settings, reports, its errors",
     "minitorch.extend": "the door",
