@@ -66,7 +66,7 @@ def copied_product(copy, items, lasting):
 
 
 def strides_in_copy(product, copy):
-    """The strides of a product in what it is copied to; None if BLAS cannot write it there."""
+    """The strides of a product in the target of its copy; None if BLAS cannot write it there."""
     strides = followed(product.c, product.shape, copy.nodes[0].ref, copy.effects[0].ref, copy.dims)
     if strides is None:
         return None
@@ -76,7 +76,7 @@ def strides_in_copy(product, copy):
 
 
 def followed(ref, shape, source, target, dims):
-    """The strides that the dimensions of a ref have in what it is copied to.
+    """The strides that the dimensions of a ref have in the target of its copy.
 
     The copy goes from `source` to `target` on `dims`. None if it splits a dimension.
     """

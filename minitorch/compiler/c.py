@@ -30,7 +30,7 @@ class Printed(NamedTuple):
     """A kernel as C: its text, the refs that are its arguments, bytes of scratch memory.
 
     `parts` is the number of parts that threads can share; `gathers` is True if a second function,
-    called name_end, gathers what the parts have found.
+    called name_end, gathers the results of the parts.
     """
 
     text: str
@@ -262,7 +262,7 @@ class Function(Printer):
         return min(parts, self.dims[0]) if self.cut == "i0" else parts
 
     def has_separate_parts(self):
-        """True if no part of the loop that would be cut needs what another one computes."""
+        """True if no part of the loop that would be cut needs a result of another one."""
         ops = {n.op for n in self.kernel.nodes}
         if any(e.kind in AT for e in self.kernel.effects):
             return False
@@ -274,7 +274,7 @@ class Function(Printer):
         return wide and len(self.dims) == 2 and not ops & {*REDUCTIONS, "running"}
 
     def in_parts(self, lines):
-        """The function of one part, and one that gathers what all have found, in their order."""
+        """The function of one part, and one that gathers the results of all, in their order."""
         for g in self.totals.values():
             g.place = f"({g.kind} *)(scratch + {self.take(8)})"
             lines.append(f"  *{g.place} = {g.name};")
@@ -289,7 +289,7 @@ class Function(Printer):
         return [*function, "}", "", self.head("_end"), *gathering, *self.finish(), "}"]
 
     def gather(self, e, g, size):
-        """Statements that gather what all parts have found, each in `size` bytes of scratch.
+        """Statements that gather the results of all parts, each in `size` bytes of scratch.
 
         Arrays are gathered in that of the first part.
         """

@@ -1,5 +1,4 @@
-"""`Compiled`: a function and the programs that were made of it, chosen by the kinds of its
-arguments."""
+"""`Compiled`: a function and its programs, which are chosen by the kinds of the arguments."""
 
 import functools
 import inspect
@@ -27,8 +26,8 @@ PLANS = 8                  # for one kind of arguments, with different surroundi
 class Compiled:
     """A function and the programs made of it, one for each kind of arguments.
 
-    ``source`` is that of the program used last, ``notes`` say what was done or why a function runs
-    eagerly.
+    ``source`` is that of the program used last; ``notes`` describe the programs, or the reasons why
+    the function runs eagerly.
     """
 
     # all of them: `compiler.reset` forgets their programs
@@ -106,8 +105,8 @@ class Compiled:
             return self.function(*args, **kwargs)
 
     def trace(self, args, kwargs, tensors, others, plans, old=None):
-        """Run eagerly once, and keep the program; with native kernels if it is to take the place of
-        an `old` one."""
+        """Run eagerly once, and keep the program; with native kernels if it replaces an `old` one.
+        """
         modules = watched_modules(self.function) if self.modules is None else self.modules
         if old is not None:
             old.outdated = False                           # it stays if anything goes wrong here

@@ -8,8 +8,8 @@
                            in their order
 
 So results do not depend on the order in which blocks run, nor on the number of multiprocessors.
-Scalar functions are the functors of the device's own elementwise kernels. What a later pass over a
-row needs again is computed again if that is cheap, else kept by the thread that made it.
+Scalar functions are the functors of the device's own elementwise kernels. A value that a later pass
+over a row needs again is computed again if that is cheap, else kept by the thread that made it.
 """
 
 from __future__ import annotations
@@ -43,10 +43,8 @@ SHORT = {name: word for word, (_, name) in WORDS.items()}
 
 # ---------------------------------------------------------- kernels in the form that suits a device
 def on_columns(kernel):
-    """Where rows have one column, let their last dimension be the columns.
-
-    Threads lie along columns.
-    """
+    """If rows have one column, make their last dimension the columns, since threads lie along
+    columns."""
     if any(n.op in SPECIAL for n in kernel.nodes):
         return
     while kernel.dims[-1] == 1 and len(kernel.dims) > 1:
@@ -223,7 +221,7 @@ class Grid(Printer):
         return min(-(-groups // self.team.teams), MOST_BLOCKS)
 
     def shares(self, e):
-        """How many blocks share the columns of what a sum adds up."""
+        """The number of blocks that share the columns of a sum."""
         return self.team.tiles if self.by_row(e) else 1
 
     def by_row(self, e):

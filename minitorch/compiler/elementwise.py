@@ -142,7 +142,7 @@ class Elementwise:
     def copied(self, x, out):
         """A copy, of another type if need be."""
         if isinstance(x, Value) and is_inexact(x.dtype) and out.dtype.kind in "iu":
-            # C leaves open what becomes of those outside the range
+            # C does not define the conversion of numbers outside the range
             raise NoLowering("from floats to integers")
         self.kind(out)
         return self.map("copy", out, [x], lambda kernel, x: self.operand(kernel, x, out.dtype))

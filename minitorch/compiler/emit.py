@@ -117,7 +117,7 @@ class Source:
         return name
 
     def describe(self, value):
-        """A name for an object of the caller's, and what it is."""
+        """A name for an object of the caller, and a description."""
         if isinstance(value, np.ndarray):
             return self.numbered("k"), f"a constant, {value.dtype} {list(value.shape)}"
         if hasattr(value, "param_groups"):
@@ -212,7 +212,7 @@ class Source:
         return [*lines, self.returning()]
 
     def returning(self):
-        """The last statement: what the program keeps, as a tuple."""
+        """The last statement: the kept values of the program, as a tuple."""
         return f"    return ({''.join(self.name_of(v) + ', ' for v in self.program.kept())})"
 
     def statement(self, i: Instruction):
@@ -371,7 +371,7 @@ def identifier(text, otherwise="_"):
 
 
 def comment(text):
-    """A text of the caller's as part of a comment: one line, whatever is in it."""
+    """A text of the caller as part of a comment, forced into one line."""
     return "".join([c if c.isprintable() else " " for c in text])[:60]
 
 

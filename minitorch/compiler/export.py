@@ -54,7 +54,7 @@ def export_c(model, example, path, name=None):
     tries it.
 
     `model` is a module (in the mode in which it is: call ``eval()`` first), a function of tensors,
-    or what `compile` made of one; `example` the tensor or the tuple of tensors that it is called
+    or a compiled one; `example` the tensor or the tuple of tensors that it is called
     with, whose shapes and dtypes become those of the C function: float32, float64, integers and
     bools. `path` ends in ".c"; `name` is that of the function, by default the file's. Written are
 
@@ -65,7 +65,7 @@ def export_c(model, example, path, name=None):
       example and its results, as a program that compares and returns 0 if they agree.
 
     All of it is C99: ``cc -O2 -std=c99 net.c net_example.c -lm``. Returns the path of the C file.
-    ValueError if something has no loop in C, with its name, or writes to what it was given;
+    ValueError, with its name, if an op has no loop in C or writes to an argument;
     RuntimeError if the function cannot be traced. Only the forward pass is written.
 
     >>> import minitorch as torch, tempfile
@@ -356,7 +356,7 @@ def parameter_names(function):
 
 
 def plain(text):
-    """A function without what compilers other than gcc and clang may not know."""
+    """The text of a function without extensions that only gcc and clang are sure to know."""
     text = re.sub(r"^#pragma omp simd.*\n", "", text, flags=re.MULTILINE)
     return text.replace("static __attribute__((noinline)) void", "static void")
 

@@ -35,7 +35,7 @@ def signature(args, kwargs):
     """The tensors among the arguments, other objects among them, and a key, equal for calls that
     can share a program.
 
-    Objects are told apart by identity: a program keeps those of its trace, and watches their
+    Objects are distinguished by identity: a program keeps those of its trace, and watches their
     attributes.
     """
     tensors, others, key = [], [], []
@@ -159,7 +159,7 @@ class Leaves:
     in the trace."""
 
     def __init__(self, leaves):
-        self.leaves = leaves  # (leaf, whether it has no gradient, whether it needs one)
+        self.leaves = leaves  # (leaf, True if it has no gradient, True if it needs one)
 
     def hold(self, tensors):
         for t, none, needs_grad in self.leaves:

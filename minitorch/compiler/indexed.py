@@ -21,7 +21,7 @@ from .program import Value
 
 __all__ = ["ELEMENT", "FLAT", "Indexed", "Lookup", "PROBABILITY"]
 
-# the errors of gather, of ``x[i]``, of take, of what is none
+# the errors of gather, of ``x[i]``, of take, and of a value that is not a probability
 ELEMENT, SLICE, FLAT, PROBABILITY = 3, 4, 5, 6
 I64 = np.dtype(np.int64)
 # ``ufunc.at``
@@ -90,7 +90,7 @@ class Indexed:
         return [kernel]
 
     def changed(self, x, out, how, change):
-        """`out` as a copy of `x`, or as zeros if that is None, and what `change` does to it.
+        """Make `out` a copy of `x`, or zeros if that is None, and apply `change` to it.
 
         16-bit floats are added up in float32.
         """

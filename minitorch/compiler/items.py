@@ -70,7 +70,7 @@ class Call:
 
     def __init__(self, instruction):
         self.instruction, self.names, self.origin = instruction, [instruction.name], [instruction]
-        # an optimiser's step: it writes to what it likes
+        # an optimiser's step, which may write to any memory
         self.barrier = instruction.kind == "effect"
 
     def roots_read(self):

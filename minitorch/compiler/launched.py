@@ -1,10 +1,9 @@
-"""A program of a device: what was fused as kernels printed by `cuda.py`, the rest as calls of the
-device's own.
+"""A program of a device: fused instructions become kernels printed by `cuda.py`, the others stay
+calls of the device's own kernels.
 
-The lowering is that of programs in C, and so are the items and the arena. Three things differ.
-Products stay calls, and so do ops whose own kernel holds a row in registers over several
-reductions, such as softmax. What was fused with nothing stays the call that it was, since that
-kernel is compiled already.
+Lowering, items and arena are the same as for programs in C, with three differences. Products stay
+calls. So do ops whose own kernel holds a row in registers over several reductions, such as softmax.
+An instruction that was fused with nothing stays a call, since its own kernel is compiled already.
 """
 
 from __future__ import annotations

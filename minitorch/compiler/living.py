@@ -42,7 +42,7 @@ def living_objects():
     if any(x is last[0] for x in found):  # by identity: tensors compare their elements
         frozen = [x for x in (known() for known in last[0].frozen) if x is not None]
         return list({id(x): x for x in (*found, *frozen) if type(x) is not Mark}.values())
-    gc.unfreeze()  # asked after the mark: to count what is frozen takes long
+    gc.unfreeze()  # tested after the mark, because counting frozen objects takes long
     try:
         found = unfrozen(kinds)
     finally:

@@ -1,6 +1,6 @@
-"""Lowering of what is looked up by number: classes of losses, and rows of tables.
+"""Lowering of ops that look up elements by number: classes of losses, and rows of tables.
 
-Their references decide by values, and so cannot be traced.
+Their references branch on values, and so cannot be traced.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Lookups(Indexed):
         return axis, [*[d for d in range(len(x.shape)) if d != axis], axis]
 
     def by_class(self, name, x, target, ignore_index):
-        """A kernel whose columns are classes, and what it needs of them.
+        """A kernel whose columns are classes, with its parts.
 
         Returns it, how refs of `x` are turned, the target, which is -1 if ignored, and whether a
         column is it.
@@ -104,7 +104,7 @@ class Lookups(Indexed):
         kernel.effects.append(Effect(how, ref, x))
 
     def weighed(self, kernel, row, share, loss, weight):
-        """A loss times its weight; 0, whatever it is, where the target is ignored."""
+        """A loss times its weight; 0 if the target is ignored, even for a NaN."""
         loss = loss if weight is None else kernel.apply("multiply", loss, share)
         return kernel.apply("select", self.counts(kernel, row), loss, kernel.const(0, loss.dtype))
 

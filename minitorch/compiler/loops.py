@@ -6,9 +6,9 @@ scalar function), a reduction of a row. Its effects are stores, sums over some d
 domain, and rows added to those of a table. Softmax, normalisations, losses, masks and gradients of
 biases are all of this form.
 
-Which passes over a row it takes is found, not written: what needs a reduction belongs to a later
-pass than that. So two kernels are fused by putting their statements one after the other, if no
-memory is in the way (`Kernel.takes`).
+The passes over a row are derived, not written down: a statement that needs a reduction belongs to a
+later pass than the reduction. So two kernels are fused by joining their lists of statements, unless
+a conflict in memory forbids it (`Kernel.takes`).
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ class Kernel:
         return next((m for m in self.nodes if computes_same(m, n)), None)
 
     def prune(self):
-        """Remove what no effect needs, and stores that later ones overwrite."""
+        """Remove statements that no effect needs, and stores that later ones overwrite."""
         last = {e.ref.key(): e for e in self.effects if e.kind == "store"}
         self.effects = [e for e in self.effects
                         if e.kind != "store" or e is last[e.ref.key()]]
@@ -353,7 +353,7 @@ def level_of(args):
 
 
 def alike(a, b):
-    """True if two arguments are the same value; numbers by what they are."""
+    """True if two arguments are the same value; numbers are compared by value."""
     if a is b:
         return True
     return (a.op == b.op == "const" and a.dtype == b.dtype

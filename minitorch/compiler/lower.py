@@ -39,7 +39,7 @@ class Lowering(Elementwise, Sums, Lookups, References):
     """The items of one program, fused; `notes` list the remaining calls, with reasons."""
 
     most_products = 1          # of a reference that is taken in place of a kernel
-    printer = c_words          # the module that says which scalar functions there are
+    printer = c_words          # the module that defines the supported scalar functions
 
     def __init__(self, program, base, outside=()):
         self.program, self.base, self.outside = program, base, set(outside)
@@ -49,8 +49,8 @@ class Lowering(Elementwise, Sums, Lookups, References):
         self.written = {v.root for i in program.instructions for v in i.writes}
         self.kept = {v.root for v in program.held()}
         self.called: dict = {}
-        self.summed: dict = {}  # a sum -> what was summed, over which dimensions
-        self.constants: list = []  # values that became constants in what is being lowered
+        self.summed: dict = {}  # a sum -> (its operand, the dimensions)
+        self.constants: list = []  # values that became constants in the present instruction
         for i in program.instructions:
             for item in self.lowered_or_called(i):
                 self.emit(item)

@@ -71,7 +71,7 @@ def allow_in_graph(fn):
 
 
 def assume_constant_result(fn):
-    """`fn` as it is: a program keeps what Python computes without tensors in any case."""
+    """`fn` unchanged: a program keeps Python results without tensors as constants anyway."""
     return fn
 
 

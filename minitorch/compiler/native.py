@@ -1,4 +1,4 @@
-"""A program as one C file: what was lowered in functions of C, the rest in Python between them.
+"""A program as one C file: functions of C for the lowered items, and Python between them.
 
     run = Native(program, inputs, captured, base, "step")
     run.function(*arrays)              # like the NumPy source's function
@@ -108,7 +108,7 @@ class Native(Source):
         return ", ".join(self.names[v] for v in self.parameters)
 
     def load(self):
-        """Build the C; what the Python text names."""
+        """Build the C, and define the objects that the Python text names."""
         library = build(self.c_source)
         memory = np.empty(self.arena_bytes + 64, np.uint8)
         start = -memory.ctypes.data % 64

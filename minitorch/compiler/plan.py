@@ -51,7 +51,7 @@ class Programs:
 
 
 def programs_of(recording, modules):
-    """Shorten a recorded program, name what it uses from outside, and cut the backward pass off."""
+    """Simplify a recorded program, name the values from outside, and cut off the backward pass."""
     program = recording.recorder.program
     program.separate()
     program.simplify()
@@ -140,7 +140,7 @@ class Wiring:
     outside: list  # tensors from outside, whose arrays follow the arguments'
     written: list[tuple[int, int]]  # (which of these arrays, how often it is written to)
     kept: int  # how many arrays are for the backward program
-    targets: list[tuple[Any, bool]]  # (leaf, whether there is an array for its gradient)
+    targets: list[tuple[Any, bool]]  # (leaf, True if there is an array for its gradient)
     freed: tuple  # new results whose graph the function went through itself
     results: Results
     backward: BackwardWiring | None
@@ -254,11 +254,11 @@ class Plan:
     """``run(tensors)`` returns the function's result, computed by the plan's current code."""
 
     graph: Any = None                                      # a captured graph that runs the code
-    outdated = False  # whether a trace with native kernels is to take its place
+    outdated = False  # True if a trace with native kernels will replace it
 
     def __init__(self, programs, wiring, guards, surroundings, code, repeatable, sized):
         self.programs, self.wiring, self.guards = programs, wiring, guards
-        self.surroundings = surroundings  # which keeps the objects that a call is told by
+        self.surroundings = surroundings  # keeps the objects alive whose ids are in keys
         # a run changes nothing; sizes are parameters of the C
         self.repeatable, self.sized = repeatable, sized
         self.base, self.simple = wiring.base, wiring.is_simple()
@@ -270,7 +270,7 @@ class Plan:
         self.code, self.function = code, code.forward
 
     def fits(self, tensors):
-        """True if what the function uses from outside is still of the same kind."""
+        """True if the values that the function uses from outside are still of the same kind."""
         if trace.active:
             return False
         for guard in self.guards:

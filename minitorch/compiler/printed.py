@@ -26,7 +26,7 @@ numbers = count(1)  # of programs, for their file names in tracebacks
 class Code:
     """A function for each part of some programs, its buffers in its globals; the source; notes.
 
-    `pieces`: (name, program, its `Piece`s) of what was lowered.
+    `pieces`: (name, program, its `Piece`s) for each lowered program.
     """
 
     forward: Any

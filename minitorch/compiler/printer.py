@@ -93,7 +93,7 @@ class Printer:
                 self.params.append(ref)
         self.schedule = Schedule(kernel, self.dialect.cost)
         self.rows: dict = {}                               # values of a row -> their names
-        self.kept: dict = {}                               # what is kept for later -> its array
+        self.kept: dict = {}                               # values kept for later -> their arrays
         self.count = 0
 
     def fresh(self, letter="t"):

@@ -32,8 +32,8 @@ class Value:
     def __init__(self, kind, example, root=None, source: Any = None, name=""):
         self.kind, self.example, self.source, self.name = kind, example, source, name
         self.root: Value = root or self
-        self.scalar = False  # whether NumPy may make a scalar here, not an array
-        self.fixed = kind == "constant"  # of a root: whether it is the same in every run
+        self.scalar = False  # True if NumPy may make a scalar here, not an array
+        self.fixed = kind == "constant"  # True for a root that is the same in every run
 
     shape = property(lambda self: self.example.shape)
     dtype = property(lambda self: self.example.dtype)
@@ -52,15 +52,15 @@ class Instruction:
     """One call of an array function, one method or index of an array, a write in place or an
     effect.
 
-    `kind` says what `what` names: a definition in the registry ("op"; "full op" if it also returns
-    what the backward pass keeps), another function of the backend ("backend"), a ufunc ("ufunc"),
-    one of its methods ("reduce", "accumulate", "at", ...), another function of the array module
-    ("call"), a "method" or an "attribute" of an array, its brackets ("index", "write"), or
-    something that happens outside arrays ("effect").
+    `what` names the called function, and `kind` its kind: a definition in the registry ("op"; "full
+    op" if it also returns kept values), another function of the backend ("backend"), a ufunc
+    ("ufunc"), one of its methods ("reduce", "accumulate", "at", ...), another function of the array
+    module ("call"), a "method" or an "attribute" of an array, its brackets ("index", "write"), or
+    an effect outside of arrays ("effect").
 
     `args` and `kwargs` hold Values, plain Python data and pytrees of them. `writes` are the values
-    written in place. `pure` says that the same operands give the same result and nothing else
-    happens. `phase` is the part of the run that it comes from, for the reader.
+    written in place. `pure` is True if the same operands give the same result and there is no other
+    effect. `phase` is the part of the run that it comes from, for the reader.
     """
 
     def __init__(self, kind, what, args=(), kwargs=None, results=(), writes=(), pure=True,
@@ -69,7 +69,7 @@ class Instruction:
         self.name = SPELLED.get(kind, "{}").format(what)
         self.results, self.writes, self.pure, self.phase = list(results), list(writes), pure, phase
         self.template: Any = None  # the nest of results, if it is not one array
-        self.fixed = False  # whether what it computes is the same in every run
+        self.fixed = False  # True if its result is the same in every run
         self.line: Any = None  # of an effect: the file and line of the caller
         self.part = 0  # 1: of a backward pass that is to be a program of its own
 

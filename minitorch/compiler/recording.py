@@ -39,8 +39,8 @@ class BackwardTrace:
 
 @dataclass(frozen=True)
 class Recording:
-    """One traced run of a function: its `result`, and what it did; or the `reason` why that could
-    not be recorded.
+    """One traced run of a function: its `result` and its program, or the `reason` why it could not
+    be recorded.
 
     Nothing of this is needed once its programs are printed: `recorder` and `results` hold the
     arrays of the trace.
@@ -61,7 +61,7 @@ class Recording:
 def record(function, args, kwargs, tensors, names, surroundings, native=False):
     """Run `function` once while recording.
 
-    `native`: with the native kernels that programs in C call, as a program that is to become one.
+    `native`: with the native kernels that programs in C call, for a program that will become C.
     """
     base = tensors[0].backend if tensors else get_backend()
     reason = reason_at_once(tensors, base, surroundings)

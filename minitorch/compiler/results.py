@@ -82,7 +82,7 @@ class Results:
                 links.append((n, place))
             else:
                 hidden.setdefault(id(t._base), []).append(t)
-        for views in hidden.values():  # of memory that nobody else has: each is on its own
+        for views in hidden.values():  # of memory that is not shared otherwise: each is independent
             if any(t.needs_grad for t in views) and overlap([t.array.array for t in views]):
                 recorder.give_up("it returns views of the same elements")
         return links
@@ -160,7 +160,7 @@ class Outside(Place):
 
 
 class Grad:
-    """The gradient of a leaf, whatever tensor it is by then."""
+    """The current gradient of a leaf, which may be another tensor in each run."""
 
     def __init__(self, leaf):
         self.leaf = leaf

@@ -1,9 +1,9 @@
 """C whose numbers are parameters, so that one text serves many shapes.
 
-Sizes as constants make the best loops, and a text of its own for each shape, which takes a compiler
-0.1 to 3 s. A function that has met more than a `HANDFUL` of shapes is given texts in which every
-number is read from a table instead: it is traced and lowered for each shape as before, in some
-milliseconds, but finds its C built already. Nothing is assumed about how numbers depend on sizes: a
+Sizes as constants make the best loops, but each shape then needs a separate text, and a compiler
+takes 0.1 to 3 s for each. So after more than a `HANDFUL` of shapes, a function gets texts in which
+every number is read from a table: it is traced and lowered for each shape as before, in some
+milliseconds, but its C is built already. Nothing is assumed about how numbers depend on sizes: a
 program that differs in more than numbers has another text.
 """
 

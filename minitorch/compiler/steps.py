@@ -45,7 +45,7 @@ class Coefficient:
         self.xp, self.node, self.value = xp, node, value
 
     def compare(self, relation, other):
-        """The condition of a branch: its value now, which is looked at again in each step."""
+        """The condition of a branch: its present value, which is checked again in each step."""
         if self.value is None:
             raise NoLowering("a branch by more than a coefficient")
         found = relation(self.value, other)
@@ -129,7 +129,7 @@ class Symbolic:
 
 
 class Group:
-    """The parameters of one group that a step moves, their arrays, and what the C relies on."""
+    """The parameters of one group that a step moves, their arrays, and the conditions for the C."""
 
     def __init__(self, optimizer, group, members, first):
         self.optimizer, self.group, self.members, self.first = optimizer, group, members, first
@@ -316,7 +316,7 @@ class Step:
         self.optimizer, self.groups, self.line = optimizer, groups, line
         self.run, self.arrays = run, arrays
         self.numbers = (ctypes.c_double * (sum(len(g.numbers[1]) + 2 for g in groups)))()
-        self.last: list = []                           # of a step without counters: what it took
+        self.last: list = []                           # for a step without counters: its arguments
         self.memories = [m for g in groups for m in g.memories]
         self.address = ctypes.addressof(self.numbers)
         self.name, self.others = f"{type(optimizer).__name__}.step", len(optimizer.param_groups)

@@ -38,7 +38,7 @@ def asked_axis(i, ufunc, axis):
 
 
 def axes_of(x, axis):
-    """The dimensions that an axis, several or None stands for."""
+    """The dimensions that an axis, a tuple of axes or None refers to."""
     if not x.shape:
         return set()
     if axis is None:
@@ -121,7 +121,7 @@ class Sums:
         return [kernel]
 
     def strides_of_result(self, shape, axes, result):
-        """Strides of a result for the dimensions of what is reduced to it over `axes`."""
+        """Strides of a result for the dimensions of its operand, which is reduced over `axes`."""
         placed = iter([s for n, s in zip(result.shape, self.ref(result).strides) if n != 1])
         return [0 if d in axes or n == 1 else next(placed) for d, n in enumerate(shape)]
 
@@ -255,7 +255,8 @@ class Sums:
         return [kernel]
 
     def rows_across(self, name, x, out, axis, order):
-        """A kernel whose last rows are a dimension, its columns what lies behind it in memory."""
+        """A kernel whose last row dimension is the given one, and its columns those inside it in
+        memory."""
         a, b = self.ref(x), self.ref(out)
         inner = order[order.index(axis) + 1:]
         sizes = [x.shape[d] for d in inner]
@@ -272,7 +273,7 @@ class Sums:
         return kernel, kernel.load(refs[0]), refs[1]
 
     # -- products ----------------------------------------------------------------------------------
-    multiplies = staticmethod(as_blas)                     # what an operand may lie like
+    multiplies = staticmethod(as_blas)                     # True for a supported layout
 
     @lowers(["ufunc"], "matmul")
     @lowers(OP, "gemm")

@@ -26,7 +26,7 @@ MANY = 2000                # places; any found after these are not checked
 OURS = {"minitorch", "numpy", "builtins", *sys.stdlib_module_names} - {"__main__"}
 PLACES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
           "_backward_pre_hooks")
-OF_ALL = frozenset(vars(Module()))                         # what every module has, hooks among them
+OF_ALL = frozenset(vars(Module()))                         # attributes of any module, also hooks
 
 
 class Surroundings:
@@ -99,7 +99,7 @@ class Surroundings:
             self.methods(type(x))
 
     def function(self, f):
-        """A function of the user's: what it closes over, and the globals that it names."""
+        """A function of the user: its closure, and the globals that it names."""
         if not is_foreign(f.__globals__.get("__name__")):
             f = f.__wrapped__ if hasattr(f, "__wrapped__") else f
             if not is_foreign(f.__globals__.get("__name__")):
@@ -115,7 +115,7 @@ class Surroundings:
         self.queue.extend((f.__defaults__, f.__kwdefaults__, getattr(f, "__wrapped__", None)))
 
     def module(self, m):
-        """A layer or model: its attributes and hooks, by way of the count of changes to modules."""
+        """A layer or model: its attributes and hooks, through the count of changes to modules."""
         kept = vars(m)
         inner = [kept[p] for p in PLACES if p in kept]
         self.in_modules.add(kept, [k for k, v in kept.items()
@@ -147,7 +147,7 @@ class Surroundings:
 
 
 class Slots:
-    """Places in dicts and lists, with what is there."""
+    """Places in dicts and lists, with their values."""
 
     def __init__(self):
         self.places, self.keys, self.values = [], [], []

@@ -55,9 +55,9 @@ class Recorder:
         self.program, self.broken, self.phase, self.ran_backward = Program(), None, "forward", False
         self.roots = {}  # id of an array that owns memory -> (it, its root Value)
         self.owners = {}  # the same -> the Traced array that owns it
-        self.addressed = set()  # the same, where the place in memory was asked for
+        self.addressed = set()  # the same, if the address was read
         self.writes = {}  # the same -> how often it had been written to before
-        self.noticed = {}  # root -> whether one is counted, not all by ``x.data``
+        self.noticed = {}  # root -> True if a write is counted, False if all are by ``x.data``
         self.closed, self.thread, self.streams = False, threading.get_ident(), Streams(generators)
 
     def give_up(self, reason):
@@ -80,7 +80,7 @@ class Recorder:
     def value_of(self, x):
         """The Value of an operand."""
         if isinstance(x, Traced) and x.recorder is not self:
-            x = x.array                                    # kept by somebody since an earlier trace
+            x = x.array                                    # kept alive since an earlier trace
         if isinstance(x, Traced):
             if x.value is None:
                 kind = "constant" if x.tensor is None else "captured"
@@ -110,7 +110,7 @@ class Recorder:
         result = self.carry_out(function, args, kwargs, pure)
         if self.closed:
             return result
-        # np.copyto, np.put_along_axis: what else could it have done
+        # np.copyto, np.put_along_axis: a call without a result must have written
         if result is None and not writes:
             writes = args[:1]
         if threading.get_ident() != self.thread:
@@ -122,7 +122,7 @@ class Recorder:
                                   writes=[self.value_of(w) for w in writes])
         self.check(instruction)
         same = [x for x in arrays_in((args, kwargs)) if bare(x) is result]
-        if same:  # a write, or a call that returned what it was given
+        if same:  # a write, or a call that returned one of its arguments
             if writes:
                 self.program.instructions.append(instruction)
             return same[0]

@@ -57,7 +57,7 @@ class Traced(NDArrayOperatorsMixin):
             recorder.writes[id(array)] = versions.count(array)
             versions.share(array, self)
 
-    # what is the same in every run with the same shapes
+    # attributes that are the same in every run with the same shapes
     shape = property(lambda self: self.array.shape)
     dtype = property(lambda self: self.array.dtype)
     ndim = property(lambda self: self.array.ndim)
@@ -101,7 +101,7 @@ class Traced(NDArrayOperatorsMixin):
     def __iter__(self):
         return (self[i] for i in range(len(self.array)))
 
-    # what depends on the data
+    # operations that depend on the data
     def read(self, how):
         self.recorder.give_up(f"Python reads a value ({how})")
         return self.array

@@ -113,8 +113,8 @@ class Backend:
         return function(arrays)
 
     def find(self, name, kernels=None):
-        """The function of an op without layers; ``full_x`` is op `x` with what it keeps for the
-        backward pass.
+        """The function of an op without layers; ``full_x`` is op `x` with the values that it keeps
+        for the backward pass.
 
         `kernels` replaces the backend's own table; {} gives the definitions' references.
         """

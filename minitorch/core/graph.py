@@ -160,7 +160,7 @@ def attach_outputs(node, outputs, differentiable):
 
 
 class OutputNode(Node):
-    """One output of a `MultiOutputNode`. Its index stands in `op`, as an int."""
+    """The node of one output of a `MultiOutputNode`; `op` is the index of the output, an int."""
 
     __slots__ = ()
 

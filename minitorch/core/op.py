@@ -33,7 +33,7 @@ from .registry import OPS
 
 __all__ = ["Input", "Number", "Op", "Other"]
 
-if TYPE_CHECKING:       # to a type checker: arrays, of whatever library the backend has, or numbers
+if TYPE_CHECKING:                        # for a type checker: arrays of any library, or numbers
     Number: TypeAlias = Any
     Other: TypeAlias = Any
 else:
@@ -41,7 +41,8 @@ else:
         """Annotation of an input that may be a Python number instead of a tensor."""
 
     class Other:
-        """Annotation of an input whose dtype stands apart: an index, a mask, a condition."""
+        """Annotation of an input whose dtype does not take part in promotion: an index, a mask, a
+        condition."""
 
 
 class Input:
