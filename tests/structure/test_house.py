@@ -92,7 +92,8 @@ def test_the_promise_is_one_that_can_be_kept():
     """The README names the size of the core, rounded up to hundreds."""
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     total, code = [f"{-(-lines // 100) * 100:,}" for lines in lines_of_core()]
-    assert f"a core of {total} lines, {code} of them code, that you can read in a day" in readme
+    promise = f"a core of {total} lines, {code} of them code, that you can read in a day"
+    assert promise in readme, f"README.md should say: {promise}"
     assert "weekend" not in readme + project()
 
 
