@@ -8,7 +8,7 @@ from . import Tensor
 from .autograd import grad
 from .autograd.graph import GradientEdge
 from .extend import FUNCTIONS, WrappingTensor, inner_of
-from .extend import is_along as is_op_along
+from .ops.dims import is_along as is_op_along
 from .utils._pytree import tree_map
 
 __all__ = ["differentiate", "implementation_of", "is_along", "is_question", "name_of",

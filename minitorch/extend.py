@@ -58,7 +58,7 @@ tensor([1.], device='loud')
 
 **Raw arrays.** A tensor is an array (`x.array`) on a backend (`x.backend`); `wrap` makes a tensor
 from both. `owner` returns the array that owns the memory of another, `pointer` the address of its
-first element; `as_np` and `from_np` convert dtypes. bfloat16 is not one of NumPy's floats, so
+first element; `from_np` converts a NumPy dtype. bfloat16 is not one of NumPy's floats, so
 test a raw dtype with `is_floating`, `is_inexact` (floating or complex) or `is_half` (16 bits).
 
 >>> array = np.arange(6.0).reshape(2, 3)
@@ -67,9 +67,9 @@ tensor([[0., 1., 2.],
         [3., 4., 5.]], dtype=torch.float64)
 >>> extend.owner(array[1]) is array.base, extend.pointer(array[1]) - extend.pointer(array)
 (True, 24)
->>> extend.as_np(torch.float16), extend.from_np(np.dtype("int32"))
-(dtype('float16'), torch.int32)
->>> half = extend.as_np(torch.bfloat16)
+>>> extend.from_np(np.dtype("int32"))
+torch.int32
+>>> half = torch.empty(0, dtype=torch.bfloat16).array.dtype
 >>> extend.is_half(half), extend.is_floating(half), extend.is_inexact(np.dtype("complex64"))
 (True, True, True)
 
@@ -135,14 +135,14 @@ operation: ...
 tensor([2.7188, 2.7188])
 
 `make_node` makes a node for a call that no definition stands for. Writes are counted on the array
-that owns the memory: `counted` returns it, and `versions` is the table of the counts. What an
+that owns the memory: `versions` is the table of the counts, `versions.counted` that array. What an
 `autograd.Function` keeps on its context lies there as `Saved`.
 
 >>> node = extend.make_node(extend.OPS["clone"], (x,), (), (2,), x.backend)
->>> node, extend.counted(array[1]) is array.base
+>>> node, extend.versions.counted(array[1]) is array.base
 (<CloneBackward0>, True)
 >>> before = extend.versions.count(array), extend.versions.now()
->>> extend.versions.bump([extend.counted(array)], "my_write")
+>>> extend.versions.bump([extend.versions.counted(array)], "my_write")
 >>> before[0], extend.versions.count(array[1]), extend.versions.written_since(before[1])
 (0, 1, True)
 >>> class Square(torch.autograd.Function):
@@ -264,14 +264,10 @@ array([1., 1.], dtype=float32)
 >>> x
 tensor([2.7183, 2.7183], grad_fn=<ExpBackward0>)
 
-**Facts about ops.** The column `dims` of a definition says which dimensions go together;
-`is_elementwise` and `is_along` read it, `terms` gives its words. `tangent_kind` says what follows
-from the derivative formulas: a "linear" op, a "multilinear" one, one whose derivative is "zero".
+**Facts about ops.** The column `dims` of a definition says which dimensions go together, in the
+notation of `minitorch.ops.dims`. `tangent_kind` says what follows from the derivative formulas: a
+"linear" op, a "multilinear" one, one whose derivative is "zero".
 
->>> extend.is_elementwise(torch.exp), extend.is_along(extend.OPS["cumsum"])
-(True, True)
->>> extend.terms("* n k, * k m -> * n m")
-([['*', 'n', 'k'], ['*', 'k', 'm']], [['*', 'n', 'm']])
 >>> [extend.tangent_kind(extend.OPS[name]) for name in ("sum", "matmul", "floor")]
 ['linear', 'multilinear', 'zero']
 
@@ -340,13 +336,13 @@ from .autograd.tangents import kind_of as tangent_kind
 from .autograd.wrapping import NoArray, WrappingTensor, inner_of
 from .backends.batched.array import physical
 from .backends.kernels import Kernels
-from .core.arrays import counted, is_floating, is_half, is_inexact, owner, pointer
+from .core.arrays import is_floating, is_half, is_inexact, owner, pointer
 from .core.attributes import kept as attributes_of
 from .core.backend import Backend
 from .core.device import get as get_backend
 from .core.device import register as register_backend
 from .core.device import stand_in
-from .core.dtypes import as_np, from_np
+from .core.dtypes import from_np
 from .core.engine import run as run_backward
 from .core.errors import checked_dim, worded
 from .core.grad_mode import grad_mode, recording
@@ -368,7 +364,6 @@ from .core.registry import FUNCTIONS, OPS, fills
 from .core.tensor import wrap
 from .explain.callers import warn
 from .ops.define import composite, op
-from .ops.dims import is_along, is_elementwise, terms
 
 if TYPE_CHECKING:
     from .nn.hooks import module_changes
@@ -378,15 +373,14 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTIONS", "OPS", "Backend", "Elementwise", "FunctionNode", "Kernels", "Memory",
            "MultiOutputNode", "NoArray", "Node", "NodeHook", "Number", "Op", "Other", "OutputNode",
-           "Saved", "Stepping", "WrappingTensor", "activate_overrides", "add_node_hook", "as_np",
+           "Saved", "Stepping", "WrappingTensor", "activate_overrides", "add_node_hook",
            "ask_overrides", "attributes_of", "bump_version", "calling_line", "checked_dim",
-           "composite", "counted", "disabled_torch_function", "enter_layout", "fills", "from_np",
-           "get_backend", "grad_mode", "inner_of", "is_along", "is_elementwise", "is_floating",
-           "is_half", "is_inexact", "layer", "make_node", "module_changes", "must_run_eagerly",
-           "note_inference", "observed", "op", "owner", "pack_saved", "physical", "pointer",
-           "recording", "register_backend", "remove_node_hook", "run_backward", "stand_in",
-           "take_over", "tangent_kind", "terms", "uses_behind", "values_behind", "versions", "warn",
-           "worded", "wrap"]
+           "composite", "disabled_torch_function", "enter_layout", "fills", "from_np",
+           "get_backend", "grad_mode", "inner_of", "is_floating", "is_half", "is_inexact", "layer",
+           "make_node", "module_changes", "must_run_eagerly", "note_inference", "observed", "op",
+           "owner", "pack_saved", "physical", "pointer", "recording", "register_backend",
+           "remove_node_hook", "run_backward", "stand_in", "take_over", "tangent_kind",
+           "uses_behind", "values_behind", "versions", "warn", "worded", "wrap"]
 
 
 def __getattr__(name):

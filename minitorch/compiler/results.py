@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import Size, Tensor, device, dtype, layout
-from ..extend import attributes_of, counted, note_inference, owner, versions
+from ..extend import attributes_of, note_inference, owner, versions
 from ..utils._pytree import tree_flatten
 
 __all__ = ["Results", "bump", "holder_of"]
@@ -187,7 +187,7 @@ def link(view, root):
 
 def bump(writes, name):
     """Count writes in place: (array, how many)."""
-    versions.bump([counted(a) for a, count in writes for _ in range(count)], name)
+    versions.bump([versions.counted(a) for a, count in writes for _ in range(count)], name)
 
 
 def overlap(arrays):

@@ -13,7 +13,7 @@ from operator import eq, gt, is_, lt
 
 import numpy as np
 
-from ..extend import Elementwise, counted, pointer, versions
+from ..extend import Elementwise, pointer, versions
 from ..optim import optimizer as optimisers
 from . import c_words
 from .items import NoLowering, weak
@@ -145,7 +145,7 @@ class Group:
         self.maximize = bool(group.get("maximize"))
         self.whole = members if len(members) == len(group["params"]) else None
         self.options, self.plain = list(group), None
-        self.memories = list({id(counted(a)): counted(a) for a in self.params}.values())
+        self.memories = list({id(versions.counted(a)): versions.counted(a) for a in self.params}.values())
         self.numbers = self.now()
         if self.numbers is None:
             raise NoLowering("its parameters have taken different numbers of steps")

@@ -26,7 +26,6 @@ from ..extend import (
     Stepping,
     add_node_hook,
     calling_line,
-    counted,
     note_inference,
     owner,
     remove_node_hook,
@@ -151,7 +150,7 @@ class Recorder:
         for v in i.writes:
             v.root.fixed = v.root.fixed and fixed
             noticed = self.noticed.get(v.root, False)
-            self.noticed[v.root] = noticed or counted(v.example) is owner(v.example)
+            self.noticed[v.root] = noticed or versions.counted(v.example) is owner(v.example)
         i.fixed = fixed
         if not fixed and by_values(i):
             self.give_up(f"the shape of a result depends on values ({i.name})")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..extend import OPS, Backend, counted, owner, pointer, versions, wrap
+from ..extend import OPS, Backend, owner, pointer, versions, wrap
 from ..utils._pytree import tree_leaves, tree_map
 
 __all__ = ["Traced", "TracedScalar", "Tracer", "arrays_in", "bare", "is_named_tuple"]
@@ -53,7 +53,7 @@ class Traced(NDArrayOperatorsMixin):
 
     def __init__(self, array, recorder, tensor=None):
         self.array, self.recorder, self.tensor, self.value = array, recorder, tensor, None
-        if counted(array) is array and recorder.owners.setdefault(id(array), self) is self:
+        if versions.counted(array) is array and recorder.owners.setdefault(id(array), self) is self:
             recorder.writes[id(array)] = versions.count(array)
             versions.share(array, self)
 
@@ -70,7 +70,7 @@ class Traced(NDArrayOperatorsMixin):
     @property
     def base(self):
         """None for an array that owns its memory, else the traced array that does."""
-        memory = counted(self.array)
+        memory = versions.counted(self.array)
         found = self.recorder.owners.get(id(memory))
         if found is not self:
             return Traced(memory, self.recorder) if found is None else found

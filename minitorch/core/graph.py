@@ -197,6 +197,8 @@ class Versions(dict):
         """How often the memory of `array` was written to."""
         return getattr(self.get(id(counted(array))), "count", 0)
 
+    counted = staticmethod(counted)                        # the array on which writes are counted
+
     def now(self):
         """The time: the number of writes so far, anywhere."""
         return version_counter

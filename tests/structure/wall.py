@@ -107,6 +107,7 @@ PUBLIC = {
     "minitorch.backends.cuda": "CUDA C++ of one's own: texts, types, launches",
     "minitorch.backends.native": "C of one's own: build a text, call it",
     "minitorch.formula": "the formulas of ops as text",
+    "minitorch.ops.dims": "the index notation of ops, and questions about it",
     "minitorch.printing": "what `repr` prints, and whether notebooks show HTML",
     "minitorch.serialization.unpickler": "a reader of pickles that runs no code, to derive from",
     "minitorch.testing": "PyTorch has it, with fewer names: `check` and `doctor` are our own",

@@ -11,7 +11,8 @@ derivative formulas say, as in forward mode: a formula that reads neither its ow
 linear input, and what it reads are factors. The others are entered by hand (`@rule`), as kernels are.
 """
 
-from ...extend import checked_dim, is_along, is_elementwise, is_inexact, tangent_kind, terms
+from ...extend import checked_dim, is_inexact, tangent_kind
+from ...ops.dims import is_along, is_elementwise, terms
 from .placement_types import Partial, Replicate, Shard, _StridedShard
 from .sharded import Sharded
 

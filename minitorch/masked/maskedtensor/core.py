@@ -9,7 +9,8 @@ from ...answering import (
     ruling,
     written_by,
 )
-from ...extend import WrappingTensor, inner_of, is_elementwise, warn
+from ...extend import WrappingTensor, inner_of, warn
+from ...ops.dims import is_elementwise
 from ...utils._pytree import tree_leaves, tree_map
 
 __all__ = ["MaskedTensor", "is_masked_tensor", "rule"]

@@ -20,7 +20,8 @@ from ...answering import (
     ruling,
     written_by,
 )
-from ...extend import NoArray, WrappingTensor, inner_of, is_elementwise
+from ...extend import NoArray, WrappingTensor, inner_of
+from ...ops.dims import is_elementwise
 from ...utils._pytree import tree_leaves, tree_map
 
 __all__ = ["RULES", "answer", "arguments", "first", "not_there", "parameters", "pointwise", "rule", "same_raggedness",

@@ -16,7 +16,8 @@ from ...answering import (
     ruling,
     written_by,
 )
-from ...extend import WrappingTensor, is_elementwise
+from ...extend import WrappingTensor
+from ...ops.dims import is_elementwise
 from ...utils._pytree import tree_leaves, tree_map
 from .rules import RULES as JAGGED
 from .rules import along_dense, arguments, in_place_by_name, pointwise, spread

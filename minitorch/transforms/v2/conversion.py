@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import Tensor, float32, from_numpy, tensor
-from ...extend import as_np
+from ... import Tensor, empty, float32, from_numpy, tensor
 from .. import functional as F
 from .. import transforms
 from ..functional.kinds import is_pil, pil_to_tensor
@@ -88,7 +87,7 @@ class ToDtype(Transform):
     def __init__(self, dtype: Any, scale: bool = False) -> None:
         super().__init__()
         if not isinstance(dtype, dict):
-            as_np(dtype)                                   # raises for what is not a dtype
+            empty(0, dtype=dtype)                          # raises for what is not a dtype
         self.dtype, self.scale = dtype, scale
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
