@@ -15,12 +15,12 @@ from tests.distributed.sharded_cases import numbers, run
 
 @pytest.mark.parametrize("ranks", [0, 1, 3])
 def test_what_was_there_at_the_call_is_saved(tmp_path, ranks, monkeypatch):
-    path, go_on, really = tmp_path / "saved", threading.Event(), checkpoint.saving.save
+    path, go_on, really = tmp_path / "saved", threading.Event(), checkpoint.save_file
 
     def slowly(*args):
         assert go_on.wait(90)
         really(*args)
-    monkeypatch.setattr(checkpoint.saving, "save", slowly)
+    monkeypatch.setattr(checkpoint, "save_file", slowly)
 
     def save(rank):
         x = torch.arange(12.0).reshape(4, 3)

@@ -145,6 +145,21 @@ def test_reductions_of_partial_tensors():
         P("median")
 
 
+def test_cross_entropy_refuses_what_does_not_fit_in_the_words_of_plain_tensors():
+    def errors(given):
+        logits, target, other = [given(x) for x in (torch.zeros(4, 3), torch.arange(4) % 3,
+                                                    torch.arange(5) % 3)]
+        for args in ((logits, other), (logits, target.float()), (logits, target, logits[0, :2])):
+            with pytest.raises((ValueError, RuntimeError)) as found:
+                F.cross_entropy(*args)
+            yield str(found.value)
+
+    def program(rank):
+        mesh = init_device_mesh("cpu", (2,))
+        return list(errors(lambda x: distribute_tensor(x, mesh, [S(0)])))
+    assert run(program, 2) == [list(errors(lambda x: x))] * 2
+
+
 def test_from_local_and_back():
     def program(rank):
         mesh = init_device_mesh("cpu", (2,))

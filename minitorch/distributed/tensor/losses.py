@@ -6,9 +6,9 @@ vocabulary-parallel cross entropy); where samples are cut, nothing but the sums 
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
-from ... import empty
-from ...extend import from_np, get_backend, is_half, worded
+from ...extend import get_backend, is_half, worded
 from .placement_types import Partial, Replicate, Shard, local_part
 from .rules import SUM, rule
 from .sharded import Sharded, redistributed, sharded
@@ -21,11 +21,12 @@ def class_dim(shape):
     return 1 if len(shape) > 1 else 0
 
 
-def check(call):
-    """The errors of shapes and dtypes that do not fit: those of a call without values."""
-    shells = [x if x is None else empty(x.shape, dtype=from_np(x.dtype), device="meta").array
-              for x in call.arrays]
-    get_backend("meta").cross_entropy(*shells, **call.attrs)
+@lru_cache(maxsize=64)
+def check(*kinds, **attrs):
+    """Raise the errors of shapes and dtypes that do not fit, by a call without values. `kinds`: the
+    shape and the dtype of each array, or None."""
+    F = get_backend("meta")
+    F.cross_entropy(*[kind and F.xp.empty(*kind) for kind in kinds], **attrs)
 
 
 class Targets:
@@ -80,7 +81,7 @@ def in_float32(x):
 def cross_entropy(call, full):
     """By the definition, but for the choice of the targets' logits."""
     F, input = call.F, call.arrays[0]
-    check(call)
+    check(*[x if x is None else (tuple(x.shape), x.dtype) for x in call.arrays], **call.attrs)
     logits = in_float32(redistributed(input, F.settled(input.placements)))
     targets = Targets(call, logits)
     top = targets.over_classes(logits.value.max(targets.dim, keepdims=True, initial=-math.inf), "max")
