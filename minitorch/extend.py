@@ -37,6 +37,17 @@ tensor([1., 1.])
 >>> extend.FUNCTIONS["", "exp"].call is torch.exp          # every public function
 True
 
+>>> @extend.op(namespace=None, input=lambda F, g, keep: g * keep)
+... def damped(F, input, by: extend.Number, keep: extend.Other):
+...     return input / by * keep
+>>> damped(torch.ones(2), 2, torch.tensor([True, False]))
+tensor([0.5000, 0.0000])
+>>> @extend.composite(namespace=None)
+... def growth_twice(input):
+...     return growth(growth(input))
+>>> growth_twice(torch.zeros(1))
+tensor([2.7183])
+
 **A kernel and a backend.** A backend is an array module with NumPy's names on a device, and
 kernels, which are functions that replace the references of ops there. `Kernels` makes the decorator
 that registers them. `register_backend` takes the function that makes the backend when its device
