@@ -7,8 +7,8 @@ only:
 - `late`: text and pictures, which no computation uses: `repr`, explanations of errors, formulas
 - `guests`: public methods and functions implemented in a package that may be absent
   (``x.to_sparse()``)
-- a `Hook`: a function with a default, which a package above fills: when it is imported, or, named by
-  the package's root, when the hook is first called
+- a `Hook`: a function with a default, which a package above fills: when it is imported, or, named
+  by the package's root, when the hook is first called
 """
 
 from importlib import import_module

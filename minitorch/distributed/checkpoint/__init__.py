@@ -172,7 +172,8 @@ def write(folder, group, data, meet):
     save_file(parts, os.path.join(fresh, f"part-{rank}.pt"))
     meet("checkpoint_written")
     if rank == 0:
-        save_file({"parts": size, "leaves": index, "containers": containers}, os.path.join(fresh, INDEX))
+        found = {"parts": size, "leaves": index, "containers": containers}
+        save_file(found, os.path.join(fresh, INDEX))
         old = f"{folder}.old"
         shutil.rmtree(old, ignore_errors=True)
         if os.path.exists(folder):
@@ -226,7 +227,8 @@ class Stored:
     def __init__(self, folder):
         index = load_file(os.path.join(folder, INDEX))
         self.leaves, self.containers = index["leaves"], index["containers"]
-        self.files = [load_file(os.path.join(folder, f"part-{r}.pt"), mmap=True) for r in range(index["parts"])]
+        self.files = [load_file(os.path.join(folder, f"part-{r}.pt"), mmap=True)
+                      for r in range(index["parts"])]
 
     def box(self, path, offsets, shape):
         """The elements of a stored tensor in a box, as an array."""
