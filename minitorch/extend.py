@@ -86,13 +86,13 @@ torch.int32
 
 A tensor is sent elsewhere as its `Memory`, which tensors on the same memory share, and where it
 lies there: whoever sends memory in another way has pickles reduce `Memory` otherwise. Where a
-`vmap` runs, `physical` returns the array of all elements of the batch.
+`vmap` runs, ``x.backend.physical(x.array)`` is the array of all elements of the batch.
 
 >>> a, b = torch.ones(3)[:1], torch.ones(3)[1:]
 >>> extend.Memory.of(a.array.base, a.backend) is extend.Memory.of(a.array.base, a.backend)
 True
 >>> def largest(x):
-...     print(extend.physical(x.array).max())
+...     print(x.backend.physical(x.array).max())
 ...     return x
 >>> y = torch.vmap(largest)(torch.tensor([1.0, 4.0]))
 4.0
@@ -129,12 +129,12 @@ Traceback (most recent call last):
 RuntimeError: one of the variables needed for gradient computation has been modified by an inplace \
 operation: ...
 
-`pack_saved` has a new node keep something else in place of arrays that it has saved.
+``node.pack_saved`` has a new node keep something else in place of arrays that it has saved.
 
 >>> class Doubles(extend.NodeHook):                        # float32 is kept as float16
 ...     def recorded(self, node, result):
-...         extend.pack_saved(node, lambda t: t.half(), lambda t: t.float(),
-...                           lambda array: array.dtype == np.float32)
+...         node.pack_saved(lambda t: t.half(), lambda t: t.float(),
+...                         lambda array: array.dtype == np.float32)
 >>> hook = Doubles()
 >>> extend.add_node_hook(hook)
 >>> (x * 1.0001).exp().node
@@ -276,10 +276,10 @@ array([1., 1.], dtype=float32)
 tensor([2.7183, 2.7183], grad_fn=<ExpBackward0>)
 
 **Facts about ops.** The column `dims` of a definition says which dimensions go together, in the
-notation of `minitorch.ops.dims`. `tangent_kind` says what follows from the derivative formulas: a
-"linear" op, a "multilinear" one, one whose derivative is "zero".
+notation of `minitorch.ops.dims`. ``op.tangent_kind`` says what follows from the derivative
+formulas: a "linear" op, a "multilinear" one, one whose derivative is "zero".
 
->>> [extend.tangent_kind(extend.OPS[name]) for name in ("sum", "matmul", "floor")]
+>>> [extend.OPS[name].tangent_kind for name in ("sum", "matmul", "floor")]
 ['linear', 'multilinear', 'zero']
 
 **Questions of the kernel.** A `Hook` is a function that the kernel calls and a library above it
@@ -342,10 +342,7 @@ from .autograd.dispatch import (
 )
 from .autograd.eagerly import must_run_eagerly
 from .autograd.function import FunctionNode, Saved
-from .autograd.saved import pack_saved
-from .autograd.tangents import kind_of as tangent_kind
 from .autograd.wrapping import NoArray, WrappingTensor, inner_of
-from .backends.batched.array import physical
 from .backends.kernels import Kernels
 from .core.arrays import is_floating, is_half, is_inexact, owner, pointer
 from .core.attributes import kept as attributes_of
@@ -389,9 +386,9 @@ __all__ = ["FUNCTIONS", "OPS", "Backend", "Elementwise", "FunctionNode", "Kernel
            "composite", "disabled_torch_function", "enter_layout", "fills", "from_np",
            "get_backend", "grad_mode", "inner_of", "is_floating", "is_half", "is_inexact", "layer",
            "make_node", "module_changes", "must_run_eagerly", "note_inference", "observed", "op",
-           "owner", "pack_saved", "physical", "pointer", "recording", "register_backend",
-           "remove_node_hook", "run_backward", "stand_in", "take_over", "tangent_kind",
-           "uses_behind", "values_behind", "versions", "warn", "worded", "wrap"]
+           "owner", "pointer", "recording", "register_backend", "remove_node_hook", "run_backward",
+           "stand_in", "take_over", "uses_behind", "values_behind", "versions", "warn", "worded",
+           "wrap"]
 
 
 def __getattr__(name):

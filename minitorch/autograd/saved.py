@@ -19,6 +19,7 @@ from ..core.grad_mode import recording
 from ..core.graph import MultiOutputNode, Node, OutputNode
 from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..core.recording import placed, rewrap
+from ..core.registry import extends
 from ..core.tensor import Tensor, wrap
 from ..core.typed import TypedMultiOutputNode, TypedNode
 from ..explain.graphs import raise_freed
@@ -126,6 +127,7 @@ class Packer(NodeHook):
 packer = Packer()
 
 
+@extends(Node)
 def pack_saved(node, pack_hook, unpack_hook, chosen):
     """Let a new node keep ``pack_hook(tensor)`` for the saved arrays with ``chosen(array)``, and
     compute with ``unpack_hook`` of that. Within `saved_tensors_hooks` those decide instead."""

@@ -29,7 +29,9 @@ from ..core import generate, graph, inplace
 from ..core.arrays import is_inexact
 from ..core.complex import conjugate
 from ..core.grad_mode import grad_mode, open_levels, recording
+from ..core.op import Op
 from ..core.recording import placed, recorded, rewrap
+from ..core.registry import extends
 from ..core.tensor import Tensor, wrap
 from ..core.views import in_parts
 from . import api, dispatch, function, saved
@@ -151,6 +153,7 @@ def zeros_like(x):
 _kinds: dict = {}
 
 
+@extends(Op, "tangent_kind", property)
 def kind_of(op):
     """The name of the method of `Call` that computes the tangent of `op`; None if it has no
     derivative."""

@@ -152,6 +152,11 @@ class Backend:
         """An array of this backend as a NumPy array; the same memory where that is possible."""
         return array
 
+    def physical(self, array):
+        """The array of all elements of the batches of the vmaps around; `array` where there are
+        none."""
+        return array
+
     def from_backend(self, array, source, non_blocking=False):
         """An array of another backend, `source`, as one of this backend; a copy.
 

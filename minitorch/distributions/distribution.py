@@ -5,7 +5,7 @@ dimensions of one event.
 """
 
 from .. import Size, Tensor, no_grad
-from ..extend import physical, warn
+from ..extend import warn
 from . import constraints
 from .utils import all_true, lazy_property
 
@@ -213,4 +213,5 @@ class Distribution:
 
 def shown(value):
     """A tensor as text, one of no dimensions as its number; in a `vmap` there is no such number."""
-    return f"{value}" if physical(value.array) is value.array else repr(value)
+    is_plain = value.backend.physical(value.array) is value.array
+    return f"{value}" if is_plain else repr(value)

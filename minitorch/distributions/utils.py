@@ -4,7 +4,7 @@ import math
 from functools import update_wrapper
 
 from .. import Tensor, arange, broadcast_tensors, empty, enable_grad, finfo, get_default_dtype, randn, softmax, tensor
-from ..extend import grad_mode, physical
+from ..extend import grad_mode
 from ..nn.functional import pad
 
 euler_constant = 0.57721566490153286060
@@ -70,12 +70,12 @@ def _sum_rightmost(value, dim):
 # ---- decisions ---------------------------------------------------------------------------------------------
 def all_true(found):
     """True if all elements of a bool tensor are true; in a `vmap`, those of all its elements."""
-    return bool(physical(found.array).all())
+    return bool(found.backend.physical(found.array).all())
 
 
 def only_value(x, what):
     """The number that all elements of `x` are, in a `vmap` those of all its elements; NotImplementedError otherwise."""
-    array = physical(x.array)
+    array = x.backend.physical(x.array)
     n = array.max().item()
     if array.min().item() != n:
         raise NotImplementedError(f"Inhomogeneous {what} not supported.")

@@ -9,7 +9,18 @@ from ...core.registry import OPS
 from ...core.tensor import wrap
 from ..kernels import Kernels
 from . import loop, products  # noqa: F401  products: entered for `Functions`
-from .array import IN_PLACE, ITEM, Batched, Unbatched, batched, is_shared, lifted, over, spread
+from .array import (
+    IN_PLACE,
+    ITEM,
+    Batched,
+    Unbatched,
+    batched,
+    is_shared,
+    lifted,
+    over,
+    physical,
+    spread,
+)
 from .classes import derived
 from .crossing import of_one_batch
 from .functions import Functions
@@ -96,6 +107,9 @@ class BatchedBackend(Backend):
 
     def to_host(self, array):
         raise worded(RuntimeError(ITEM))
+
+    def physical(self, array):
+        return physical(array)
 
     def from_backend(self, array, source, non_blocking=False):
         if array.__class__ is Batched:

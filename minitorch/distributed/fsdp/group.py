@@ -17,7 +17,6 @@ from ...extend import (
     add_node_hook,
     attributes_of,
     owner,
-    pack_saved,
     pointer,
     remove_node_hook,
     wrap,
@@ -54,7 +53,7 @@ class Notes(NodeHook):
         return id(owner(array)) in self.memories
 
     def recorded(self, node, result):
-        pack_saved(node, self.pack, self.unpack, self.is_noted)
+        node.pack_saved(self.pack, self.unpack, self.is_noted)
 
     def pack(self, tensor):
         array, lies, memory = tensor.array, None, owner(tensor.array)

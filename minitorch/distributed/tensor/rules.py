@@ -11,7 +11,7 @@ derivative formulas say, as in forward mode: a formula that reads neither its ow
 linear input, and what it reads are factors. The others are entered by hand (`@rule`), as kernels are.
 """
 
-from ...extend import checked_dim, is_inexact, tangent_kind
+from ...extend import checked_dim, is_inexact
 from ...ops.dims import is_along, is_elementwise, terms
 from .placement_types import Partial, Replicate, Shard, _StridedShard
 from .sharded import Sharded
@@ -137,7 +137,7 @@ LINEAR = {"div": [{0}]}                                    # in the first input,
 def linear_groups(op):
     """Sets of inputs that may be sums together while the others are whole: the op is linear in them."""
     if (op is None or op.joint or op.tangent or op.outputs != 1
-        or tangent_kind(op) not in ("linear", "multilinear")):
+        or op.tangent_kind not in ("linear", "multilinear")):
         return LINEAR.get(op and op.name, [])
     if any([getattr(formula, "missing", False) for formula in op.vjps.values()]):
         return []                                          # formulas that only refuse, which say nothing
