@@ -88,7 +88,7 @@ class Node:
                         late.raise_written(self, x, found)
 
     def written(self, array):
-        """The `Version` of the memory of `array` if it was written to since this call; else None."""
+        """The `Version` of an array's memory, if written to since this call; else None."""
         found = versions.get(id(counted(array)))
         return found if found is not None and found.time > self.time else None
 

@@ -150,6 +150,9 @@ class Tensor:
         dtype must be floating-point or complex.
         """
     @property
+    def retains_grad(self) -> _bool:
+        """True if `retain_grad` was called on this computed tensor."""
+    @property
     def grad(self) -> Tensor | None:
         """The sum of the gradients of all backward passes for this leaf; None before the first."""
     @grad.setter

@@ -32,7 +32,8 @@ def public_names():
 def listed(namespace):
     """The names in the ``__all__`` of a module."""
     for statement in tree_of(namespace).body:
-        if isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", "") == "__all__":
+        targets = getattr(statement, "targets", [None])
+        if getattr(targets[0], "id", "") == "__all__":
             return ast.literal_eval(statement.value)
     raise AssertionError(f"{namespace} is public, and needs an __all__")
 
