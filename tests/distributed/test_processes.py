@@ -1,4 +1,4 @@
-"""Ranks that are processes: the launcher, `spawn`, mpiexec; faults are named, nobody hangs, nothing is left behind."""
+"""Ranks that are processes: the launcher, mpiexec; faults are named, nobody hangs, nothing is left behind."""
 
 import os
 import re
@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import minitorch.multiprocessing as mp
 from minitorch.distributed.run import main
 from tests import ROOT
 
@@ -242,44 +241,6 @@ def test_collectives(tmp_path, how):
     assert out.split() == ["fine", kind] * (2 if how == "mpi" else 3)
 
 
-SPAWNED = """
-import os, signal, sys
-import torch, torch.distributed as dist, torch.multiprocessing as mp
-
-
-def main(rank, folder, fault):
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
-    x = torch.ones(4)
-    dist.all_reduce(x)
-    if rank == 1 and fault == "killed":
-        os.kill(os.getpid(), signal.SIGKILL)
-    dist.all_reduce(x)
-    open(f"{folder}/{rank}", "w").write(str(x.tolist()))
-    dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    mp.spawn(main, args=(sys.argv[1], sys.argv[2]), nprocs=2)
-"""
-
-
-@pytest.mark.parametrize("fault, text", [
-    ("none", None),
-    ("killed", r"ProcessExitedException: process 1 terminated with signal SIGKILL: rank 1 was killed \(signal 9, "
-               r"SIGKILL\) after all_reduce #1 float32 \[4\] sum \(spawned.py:9\)"),
-])
-def test_spawn(tmp_path, fault, text):
-    script = write(tmp_path, "spawned.py", SPAWNED)
-    code, out, err = run(sys.executable, "-m", "minitorch", script, str(tmp_path), fault)
-    if text is None:
-        assert code == 0, err
-        assert [(tmp_path / r).read_text() for r in "01"] == ["[4.0, 4.0, 4.0, 4.0]"] * 2
-        assert not (tmp_path / "store").exists()
-    else:
-        assert code == 1 and re.search(text, err, re.S), err
-    assert processes_of(script) == []
-
-
 RESUMED = """
 import os, signal, sys
 import minitorch as torch, minitorch.distributed as dist
@@ -349,15 +310,6 @@ def test_a_program_that_is_not_there():
         main(["--no-python", "/no/such/program"])
 
 
-def test_spawn_raises_what_a_process_raised():
-    with pytest.raises(mp.ProcessRaisedException, match="(?s)Process 0 terminated with the follow.*KeyError: 5"):
-        mp.spawn(fails, args=(5,), nprocs=1, start_method="fork")
-
-
-def fails(rank, key):
-    raise KeyError(key)
-
-
 def test_no_rank_outlives_the_launcher(tmp_path):
     script = write(tmp_path, "sleeps.py", "import time; print('here\\n', end='', flush=True); time.sleep(1000)")
     process = subprocess.Popen([sys.executable, "-m", "minitorch.distributed.run", "--nproc-per-node", "2", script],
@@ -367,12 +319,3 @@ def test_no_rank_outlives_the_launcher(tmp_path):
     process.wait(30)
     process.stdout.close()
     assert processes_of(script) == []
-
-
-def test_a_process_that_raised_ends_with_1(monkeypatch, tmp_path):
-    spawn = sys.modules[mp.ProcessContext.__module__]
-    for name in ("end_with_parent", "note_failure"):
-        monkeypatch.setattr(spawn, name, lambda *args: None)
-    with pytest.raises(SystemExit) as ended:
-        spawn.body(lambda rank: [][rank], 0, (), str(tmp_path / "error"))
-    assert ended.value.code == 1 and b"IndexError" in (tmp_path / "error").read_bytes()
