@@ -11,12 +11,13 @@ import warnings
 from .. import Tensor
 from ..extend import activate_overrides
 from ..nn import Module, Parameter, Sequential
+from ..sym import _assert
 from ..utils import _pytree
 from .codegen import PyTreeCodeGen
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import map_aggregate
-from .proxy import ParameterProxy, Proxy, TracerBase, assertion
+from .proxy import ParameterProxy, Proxy, TracerBase
 
 __all__ = ["PH", "ProxyableClassMeta", "Tracer", "is_fx_symbolic_tracing", "is_fx_tracing", "symbolic_trace", "wrap"]
 
@@ -333,7 +334,7 @@ class Tracer(TracerBase):
         """Let the program check that it gets the value that it was traced for."""
         message = f"{name} has been specialized to have value {value} but got another value"
         if isinstance(value, (bool, int, float)):
-            self.create_proxy("call_function", assertion(), (proxy == value, message), {})
+            self.create_proxy("call_function", _assert, (proxy == value, message), {})
         elif value is None:
             self.create_proxy("call_function", _assert_is_none, (proxy, message), {})
         else:

@@ -171,7 +171,7 @@ class Proxy:
             frame = sys._getframe(1)
             message = asserted(frame)
             if message is not None:
-                self.tracer.create_proxy("call_function", assertion(), (self, message), {})
+                self.tracer.create_proxy("call_function", _assert, (self, message), {})
                 return True
         return self.tracer.to_bool(self)
 
@@ -232,10 +232,6 @@ def asserted(frame):
         return None
     texts = [i.argval for i in found if i.opname == "LOAD_CONST" and isinstance(i.argval, str)]
     return texts[0] if texts else "assertion failed"
-
-
-def assertion():
-    return sys.modules[__name__.partition(".")[0]]._assert
 
 
 class Attribute(Proxy):
