@@ -17,7 +17,6 @@ from minitorch.nested import nested_tensor_from_jagged
 from minitorch.nn import functional as F
 from minitorch.serialization.tensors import rebuild_jagged
 from minitorch.utils.checkpoint import checkpoint
-from tests.helpers.pages import run_examples
 
 QUICK = settings(max_examples=12, deadline=None, derandomize=True)
 LENGTHS = st.lists(st.integers(0, 4), min_size=1, max_size=4)
@@ -396,10 +395,6 @@ def test_strided_batches():
     assert [x.sum().item() for x in leaf.grad] == [8, 12]
     images = [torch.randn(3, 4, 5), torch.randn(3, 2, 6)]
     assert torch.nested.nested_tensor(images).to_padded_tensor(0.0).shape == (2, 3, 4, 6)
-
-
-def test_the_page_about_it():
-    assert run_examples("nested.md") == 13
 
 
 @pytest.mark.parametrize("layout", [torch.jagged, torch.strided])

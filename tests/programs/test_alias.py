@@ -1,5 +1,7 @@
-"""A program finds PyTorch's files and versions under the name ``torch``."""
+"""Programs find the library under the names ``torch`` and ``torchvision``."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.cli.test_command_line import python
@@ -27,3 +29,21 @@ print("fine")
 def test_files_and_versions_under_the_alias(tmp_path, capsys):
     (tmp_path / "program.py").write_text(PROGRAM)
     assert python("-m", "minitorch", "program.py", cwd=Path(tmp_path)).strip() == "fine"
+
+
+TORCHVISION = """
+import torch, torchvision
+from torchvision.transforms import v2
+from torchvision.transforms.v2 import functional as F
+from torchvision import tv_tensors
+from torchvision.transforms.functional import adjust_hue
+from torchvision.tv_tensors import BoundingBoxes
+print(type(v2.ToImage()(torch.rand(3, 2, 2))) is tv_tensors.Image is torchvision.tv_tensors.Image)
+"""
+
+
+def test_programs_that_import_torchvision(tmp_path):
+    (tmp_path / "program.py").write_text(TORCHVISION)
+    run = subprocess.run([sys.executable, "-m", "minitorch", str(tmp_path / "program.py")], text=True,
+                         capture_output=True)
+    assert run.stdout == "True\n", run.stderr

@@ -1,8 +1,6 @@
 """Transforms of samples: masks, boxes and points go where the pixels go."""
 
 import copy
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -205,24 +203,6 @@ def test_functions_take_kinds():
         v2.functional.resize(given["boxes"], [8, 8])
     box = v2.functional.convert_bounding_box_format(torch.tensor([[1.0, 2, 3, 4]]), "XYWH", "XYXY")
     assert box.tolist() == [[1, 2, 4, 6]]
-
-
-PROGRAM = """
-import torch, torchvision
-from torchvision.transforms import v2
-from torchvision.transforms.v2 import functional as F
-from torchvision import tv_tensors
-from torchvision.transforms.functional import adjust_hue
-from torchvision.tv_tensors import BoundingBoxes
-print(type(v2.ToImage()(torch.rand(3, 2, 2))) is tv_tensors.Image is torchvision.tv_tensors.Image)
-"""
-
-
-def test_programs_that_import_torchvision(tmp_path):
-    (tmp_path / "program.py").write_text(PROGRAM)
-    run = subprocess.run([sys.executable, "-m", "minitorch", str(tmp_path / "program.py")], text=True,
-                         capture_output=True)
-    assert run.stdout == "True\n", run.stderr
 
 
 def boxes_and_points(size=(40, 50)):
