@@ -4,12 +4,8 @@ What PyTorch gives for the same seeds is in `recorded_cases.py`.
 """
 
 import copy
-import os
 import pickle
-import subprocess
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -452,26 +448,6 @@ def test_samples_have_no_gradient_and_rsamples_do():
                 assert not p.rsample().requires_grad
 
 
-def test_compiled_steps():
-    def step(logits, scale):
-        policy = d.Categorical(logits=logits, validate_args=False)
-        noise = d.Gamma(scale, 2.0, validate_args=False)
-        action = policy.sample()
-        return (policy.log_prob(action) * noise.rsample()).sum() + d.kl_divergence(
-            d.Normal(scale, 1.0, validate_args=False), d.Normal(0.0, scale, validate_args=False)).sum()
-    compiled = t.compile(step)
-    for seed in range(4):
-        found = []
-        for run in (step, compiled):
-            t.manual_seed(seed)
-            logits, scale = t.rand(3, 4, requires_grad=True), t.rand(3).add(0.5).requires_grad_()
-            loss = run(logits, scale)
-            loss.backward()
-            found.append((loss.detach(), logits.grad, scale.grad))
-        for a, b in zip(*found):
-            t.testing.assert_close(a, b)
-
-
 def test_a_mixture_whose_weights_are_shared_by_the_batch():
     p = d.MixtureSameFamily(d.Categorical(x([0.2, 0.8])), d.Normal(x([[0.0, 100.0], [5.0, 200.0]]), x(1.0)))
     found = p.sample((500,))
@@ -521,29 +497,6 @@ def test_triangles_and_vectors():
         d.utils.vec_to_tril_matrix(t.ones(4))
     with pytest.raises(ValueError, match="outside"):
         d.utils.tril_matrix_to_vec(t.ones(2, 2), 2)
-
-
-SCRIPT = """
-import sys
-import torch
-assert not any(name.startswith("minitorch.distributions") for name in sys.modules)      # imported when asked for
-import torch.distributions as D
-from torch.distributions import Normal, constraints, kl
-from torch.distributions.normal import Normal as Same
-from torch.distributions.transforms import ExpTransform
-from torch.distributions.studentT import StudentT
-from torch.distributions.utils import broadcast_all
-assert Normal is Same is torch.distributions.Normal and D.ExpTransform is ExpTransform
-print(Normal(0.0, 1.0).log_prob(torch.tensor(0.0)).item())
-"""
-
-
-def test_under_the_alias(tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPT)
-    env = {**os.environ, "PYTHONPATH": str(Path(t.__file__).parents[1])}
-    command = [sys.executable, "-m", "minitorch", str(tmp_path / "script.py")]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert done.stdout.startswith("-0.918938"), done.stderr
 
 
 def test_the_page_of_distributions():

@@ -1,9 +1,11 @@
 """Programs find the library under the names ``torch`` and ``torchvision``."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import minitorch as t
 from tests.cli.test_command_line import python
 
 PROGRAM = """
@@ -47,3 +49,27 @@ def test_programs_that_import_torchvision(tmp_path):
     run = subprocess.run([sys.executable, "-m", "minitorch", str(tmp_path / "program.py")], text=True,
                          capture_output=True)
     assert run.stdout == "True\n", run.stderr
+
+
+DISTRIBUTIONS = """
+import sys
+import torch
+assert not any(name.startswith("minitorch.distributions") for name in sys.modules)      # imported when asked for
+import torch.distributions as D
+from torch.distributions import Normal, constraints, kl
+from torch.distributions.normal import Normal as Same
+from torch.distributions.transforms import ExpTransform
+from torch.distributions.studentT import StudentT
+from torch.distributions.utils import broadcast_all
+assert Normal is Same is torch.distributions.Normal and D.ExpTransform is ExpTransform
+print(Normal(0.0, 1.0).log_prob(torch.tensor(0.0)).item())
+"""
+
+
+def test_distributions_under_the_alias(tmp_path):
+    (tmp_path / "script.py").write_text(DISTRIBUTIONS)
+    env = {**os.environ, "PYTHONPATH": str(Path(t.__file__).parents[1])}
+    command = [sys.executable, "-m", "minitorch", str(tmp_path / "script.py")]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.stdout.startswith("-0.918938"), done.stderr
+

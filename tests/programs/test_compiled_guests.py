@@ -1,4 +1,4 @@
-"""Compiled functions with ranks, sparse and nested tensors, traced programs and profiles."""
+"""Compiled functions with ranks, sparse and nested tensors, traces, profiles and distributions."""
 
 import copy
 
@@ -6,6 +6,7 @@ import pytest
 
 import minitorch as torch
 import minitorch.distributed as dist
+import minitorch.distributions as d
 from minitorch import fx, nn
 from minitorch.distributed import init_device_mesh, threads
 from minitorch.distributed.fsdp import fully_shard
@@ -104,3 +105,25 @@ def test_compiling_within_a_profile():
     torch.testing.assert_close(first, second)
     torch.testing.assert_close(x.grad, 3 * (x * 3).exp().detach())
     assert len(prof.events()) >= 1 and torch.ones(2).exp().shape == (2,)
+
+
+# ---- distributions -----------------------------------------------------------------------------
+def test_steps_that_draw():
+    def step(logits, scale):
+        policy = d.Categorical(logits=logits, validate_args=False)
+        noise = d.Gamma(scale, 2.0, validate_args=False)
+        action = policy.sample()
+        return (policy.log_prob(action) * noise.rsample()).sum() + d.kl_divergence(
+            d.Normal(scale, 1.0, validate_args=False), d.Normal(0.0, scale, validate_args=False)).sum()
+    compiled = torch.compile(step)
+    for seed in range(4):
+        found = []
+        for function in (step, compiled):
+            torch.manual_seed(seed)
+            logits, scale = torch.rand(3, 4, requires_grad=True), torch.rand(3).add(0.5).requires_grad_()
+            loss = function(logits, scale)
+            loss.backward()
+            found.append((loss.detach(), logits.grad, scale.grad))
+        for a, b in zip(*found):
+            torch.testing.assert_close(a, b)
+
