@@ -143,6 +143,8 @@ def extends(cls, name=None, kind=None):
     ``x.backward()``. `kind` is `property` or `staticmethod` for an attribute of that kind.
     """
     def enter(function):
+        if name and isinstance(function, FunctionType):
+            function.__name__, function.__qualname__ = name, f"{cls.__qualname__}.{name}"
         setattr(cls, name or function.__name__, function if kind is None else kind(function))
         return function
     return enter

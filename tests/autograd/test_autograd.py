@@ -1,6 +1,7 @@
 """The tape and the engine: gradients, hooks, modes, freed graphs, memory, writes in place."""
 
 import gc
+import pickle
 import threading
 import time
 import weakref
@@ -526,3 +527,12 @@ def test_hooks_of_a_tensor_see_one_tensor(create_graph):
         y.register_hook(hook)
     y.sum().backward(create_graph=create_graph)
     assert seen[0] is seen[1] and seen[1].word == "left" and seen[2] is seen[3] and x.grad.tolist() == [6, 6]
+
+
+def test_methods_from_higher_modules_have_the_names_of_their_attributes():
+    """Errors, profiles and pickles name a method as users call it, wherever it is written."""
+    assert torch.Tensor.backward.__qualname__ == "Tensor.backward"
+    assert torch.Tensor.__new__.__qualname__ == "Tensor.__new__"
+    assert pickle.loads(pickle.dumps(torch.Tensor.backward)) is torch.Tensor.backward
+    with pytest.raises(TypeError, match=r"Tensor.__new__\(\) got an unexpected keyword"):
+        torch.Tensor([1], dtype=torch.int8)
