@@ -13,6 +13,7 @@ only:
 
 from importlib import import_module
 from importlib.util import find_spec
+from types import FunctionType
 
 OPS: dict = {}             # name -> Op: every op definition; filled by `op.Op`
 # (namespace, public name) -> Public: every public function; filled by `op.publish`

@@ -204,9 +204,6 @@ class Tensor:
     def imag(self, value: Tensor) -> None: ...
     def retain_grad(self) -> None:
         """Keep the gradient of this tensor, the result of a call, in its `grad`."""
-    @property
-    def retains_grad(self) -> _bool:
-        """True if `retain_grad` was called on this tensor, the result of a call."""
     def register_hook(self, hook: Callable[..., Any]) -> Any:
         """Run ``hook(gradient)`` when this tensor's gradient is complete; a returned tensor replaces
         it.

@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass
 
 from .. import Tensor, device
 from ..extend import FUNCTIONS, activate_overrides
+from ..sym import _assert
 from .codegen import INFIX, PREFIX
 from .graph import Graph
 from .immutable_collections import immutable_dict

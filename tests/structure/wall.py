@@ -74,7 +74,7 @@ GUESTS = {
     "distributions": ("", "probability distributions"),
     "sparse": ("", "tensors of indices and values"),
     "answering": ("", RAGGED), "nested": ("answering sym", RAGGED), "masked": ("answering", RAGGED),
-    "fx": ("", "programs as graphs"),
+    "fx": ("sym", "programs as graphs"),
     "library": ("compiler sparse", "operators of the user's own"),
     "array_api": ("", "the array API standard"),
     "profiler": ("viz", "time and memory of calls"),
