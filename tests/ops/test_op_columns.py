@@ -106,3 +106,11 @@ def test_a_name_that_means_another_op_is_refused():
 
     with pytest.raises(ValueError, match="must not start with full_, got 'full_exp'"):
         op(namespace=None, name="full_exp")(forward)
+
+
+def test_dims_of_another_number_of_inputs_are_refused():
+    from minitorch import extend
+    with pytest.raises(TypeError, match="op lonely: dims='n, n -> n' describes 2 inputs, it has 1"):
+        @extend.op(namespace=None, dims="n, n -> n")
+        def lonely(F, input):
+            return input
