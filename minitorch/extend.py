@@ -206,7 +206,7 @@ tensor([3.])
 values, forward mode, a class or a mode that answers calls. `stand_in` puts a backend in the place
 of another, and back; tensors that exist keep theirs. `module_changes` is equal to an earlier answer
 as long as no module and no hook of one has changed. `note_inference` marks a tensor around an array
-of one's own as made in inference mode. ``backend.layered(name, function)`` lets layers see a
+as made in inference mode. ``backend.layered(name, function)`` lets layers see a
 function as an op.
 
 >>> extend.must_run_eagerly([x])

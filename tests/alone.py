@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.structure.wall import GUESTS, KERNEL, friends  # noqa: E402
 
-# What tests of all packages share, and what they read beside the package.
+# Shared by the tests of all packages, and what they read beside the package.
 SHARED = {"__init__", "conftest", "helpers", "data", "recorded"}
 READ = ("docs", "notebooks", "examples", "benchmarks")
 

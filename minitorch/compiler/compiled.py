@@ -95,7 +95,7 @@ class Compiled:
             plans.insert(0, plan)
 
     def run(self, plan, tensors, args, kwargs):
-        """What a plan gives, seen as one call by the layers that are on the backends; the function
+        """Run a plan as one call for the layers that are on the backends; the function
         itself explains an error, if it may run again."""
         try:
             return plan.base.layered(self.label, plan.run)(tensors)

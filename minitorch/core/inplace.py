@@ -24,8 +24,9 @@ __all__ = ["inplace", "overwrite"]
 
 @Hook
 def write_tangents(target, result):
-    """Update the tangents of `target` in forward mode, after `result` was written into it. Filled
-    by `autograd.tangents`."""
+    """Update the tangents of `target` in forward mode, after `result` was written into it.
+
+    Filled by `autograd.tangents`."""
 
 
 def inplace(name, call, op=None, repeated=False):

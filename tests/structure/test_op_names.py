@@ -31,6 +31,7 @@ OTHER_WORDS = {
     "compiler/loops.py": "NumPy's ufuncs, whose `at` it has",
     "compiler/sums.py": "NumPy's ufuncs, whose `reduce` it has",
     "fx/codegen.py": "functions of `operator`, as code",
+    "sparse/pointwise.py": "Python's operators of arithmetic, which also write in place",
     "library/namespaces.py": "PyTorch's operators whose functions have other names",
     "distributed/tensor/sharded.py": "Python's operators and NumPy's methods, which an array class has",
     "check/nb01.py": "ops that learners write themselves",

@@ -51,7 +51,7 @@ KERNEL = {
     "signal": ("core", FACES), "overrides": ("minitorch core autograd", FACES),
     "_utils": ("minitorch cuda serialization utils", FACES),
     "compat": ("core ops autograd settings", "namespaces that exist so that programs import"),
-    "extend": ("core explain ops autograd backends optim", "the door"),
+    "extend": ("core explain ops autograd backends nn optim serialization", "the door"),
 }
 
 # Modules that go against the arrows, without a circle, and why.
@@ -104,8 +104,8 @@ def friends(guest):
 PUBLIC = {
     "minitorch.backends.sim": "the simulator's programs of its own: settings, reports, its errors",
     "minitorch.extend": "the door",
-    "minitorch.backends.cuda": "CUDA C++ of one's own: texts, types, launches",
-    "minitorch.backends.native": "C of one's own: build a text, call it",
+    "minitorch.backends.cuda": "CUDA C++ kernels: sources, types, launches",
+    "minitorch.backends.native": "C kernels: build a source, call it",
     "minitorch.formula": "the formulas of ops as text",
     "minitorch.ops.dims": "the index notation of ops, and questions about it",
     "minitorch.printing": "what `repr` prints, and whether notebooks show HTML",
