@@ -73,3 +73,15 @@ def test_distributions_under_the_alias(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.stdout.startswith("-0.918938"), done.stderr
 
+
+def test_under_the_names_of_torchvision(tmp_path):
+    script = tmp_path / "names.py"
+    script.write_text("import torchvision, torch\nfrom torchvision.models.resnet import BasicBlock, ResNet\n"
+                      "from torchvision.ops import nms, StochasticDepth\nimport torchvision.transforms as T\n"
+                      "from torchvision.ops.misc import FrozenBatchNorm2d\n"
+                      "from torchvision.models import resnet18, ResNet18_Weights\n"
+                      "assert isinstance(resnet18(num_classes=2), torchvision.models.ResNet)\n"
+                      "print(torchvision.__version__, torchvision.utils.make_grid(torch.zeros(2, 3, 4, 4)).shape)\n")
+    found = subprocess.run([sys.executable, "-m", "minitorch", str(script)], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith("0.28.0")

@@ -13,5 +13,5 @@ def test_pictures_in_files(tmp_path):
     assert torch.equal(pictures.read_image(str(tmp_path / "x.png")), x)
     assert pictures.read_image(str(tmp_path / "x.png"), pictures.ImageReadMode.GRAY).shape == (1, 4, 5)
     assert pictures.decode_jpeg(pictures.encode_jpeg(x)).shape == x.shape
-    with pytest.raises(RuntimeError, match="no picture"):
+    with pytest.raises(RuntimeError, match="not a picture"):
         pictures.decode_image(torch.zeros(9, dtype=torch.uint8))
