@@ -99,7 +99,7 @@ def kind_of(dtype):
         return "f"
     if not dtype.isnative:
         return ""
-    if dtype.kind == "f":
+    if dtype.kind == "f":                                  # bfloat16 is among the halves above
         return {4: "f", 8: "d"}.get(dtype.itemsize, "")
     if dtype.kind == "u":
         return "i" if dtype.itemsize == 1 else ""

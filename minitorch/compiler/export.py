@@ -390,7 +390,7 @@ def numbers(flat):
     """Numbers as the lines of an initialiser."""
     if is_half(flat.dtype):                                # as they lie in memory
         flat = flat.view(np.uint16)
-    is_float = flat.dtype.kind == "f"
+    is_float = flat.dtype.kind == "f"                      # bfloat16 is among the halves above
     texts = [short(x) if is_float else c_words.number(x, flat.dtype) for x in flat]
     lines, line = [], ""
     for text in texts or ["0"]:

@@ -50,6 +50,7 @@ KERNEL = {
     "fft": ("core", FACES), "linalg": ("core ops", FACES), "special": ("core", FACES),
     "signal": ("core", FACES), "overrides": ("minitorch core autograd", FACES),
     "_utils": ("minitorch cuda serialization utils", FACES),
+    "torch_version": ("", ""),
     "compat": ("core ops autograd settings", "namespaces that exist so that programs import"),
     "extend": ("core explain ops autograd backends nn optim serialization", "the door"),
 }
@@ -81,11 +82,11 @@ GUESTS = {
     "transforms": ("", IMAGES), "datasets": ("transforms", IMAGES),
     "vision": ("datasets hub transforms", IMAGES),
     "hub": ("datasets", SMALL), "futures": ("", SMALL), "jit": ("futures", SMALL),
-    "sym": ("", SMALL), "ao": ("", SMALL), "torch_version": ("", SMALL), "quasirandom": ("", SMALL),
+    "sym": ("", SMALL), "ao": ("", SMALL), "quasirandom": ("", SMALL),
     # the course
-    "viz": ("datasets profiler", "pictures of graphs, memory, kernels, training"),
-    "check": ("", "the exercises of the lessons"),
-    "cli": ("datasets", "the command line"),
+    "viz": ("compiler datasets profiler", "pictures of graphs, memory, kernels, training"),
+    "check": ("viz", "the exercises of the lessons"),
+    "cli": ("datasets jit vision", "the command line"),
 }
 
 

@@ -20,7 +20,7 @@ from minitorch.check import exercise, notebook
 from minitorch.check.pytorch import Comparison
 from minitorch.viz import pictures
 from tests import ROOT
-from tests.check.forked_kernels import NAME, Forker
+from tests.programs.forked_kernels import NAME, Forker
 
 pytest.importorskip("matplotlib", reason="the notebooks draw their curves with it")
 FOLDER = ROOT / "notebooks"
