@@ -45,6 +45,7 @@ def test_guests_import_only_their_friends():
 BY_PUBLIC_NAME = {
     ("viz", "compiler"),                                   # pictures of what torch.compile has fused
     ("check", "viz"),                                      # lessons show pictures
+    ("check", "distributions"),                            # and draw from them
     ("cli", "jit"), ("cli", "vision"),                     # programs that are run import these
 }
 

@@ -85,7 +85,7 @@ GUESTS = {
     "sym": ("", SMALL), "ao": ("", SMALL), "quasirandom": ("", SMALL),
     # the course
     "viz": ("compiler datasets profiler", "pictures of graphs, memory, kernels, training"),
-    "check": ("viz", "the exercises of the lessons"),
+    "check": ("distributions viz", "the exercises of the lessons"),
     "cli": ("datasets jit vision", "the command line"),
 }
 
