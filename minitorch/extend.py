@@ -84,9 +84,9 @@ torch.int32
 >>> extend.is_half(half), extend.is_floating(half), extend.is_inexact(np.dtype("complex64"))
 (True, True, True)
 
-A tensor is sent elsewhere as its `Memory`, which tensors on the same memory share, and where it
-lies there: whoever sends memory in another way has pickles reduce `Memory` otherwise. Where a
-`vmap` runs, ``x.backend.physical(x.array)`` is the array of all elements of the batch.
+A pickled tensor holds a `Memory`, which tensors on the same memory share, and its place in it: to
+send memory another way, register a reducer for `Memory`. Where a `vmap` runs,
+``x.backend.physical(x.array)`` is the array of all elements of the batch.
 
 >>> a, b = torch.ones(3)[:1], torch.ones(3)[1:]
 >>> extend.Memory.of(a.array.base, a.backend) is extend.Memory.of(a.array.base, a.backend)
@@ -166,8 +166,8 @@ that owns the memory: `versions` is the table of the counts, `versions.counted` 
 >>> isinstance(kept, extend.Saved), kept.value is x
 (True, True)
 
-`uses_behind` lists the places behind one, the nearest first; `values_behind` lists them in the
-order of the calls, with the values that are still known.
+`uses_behind` lists the nodes and leaves that a node was computed from, the nearest first;
+`values_behind` lists them in the order of the calls, with the values that are still known.
 
 >>> y = x.relu().exp()
 >>> list(extend.uses_behind(y.node))[:2]
@@ -202,7 +202,7 @@ exp [(3,)]
 tensor([3.])
 
 **Running something else.** A tracer, or what runs a program in place of calls, asks
-`must_run_eagerly` whether somebody wants more of these calls than their results: hooks on saved
+`must_run_eagerly` whether anything needs the calls to run one by one: hooks on saved
 values, forward mode, a class or a mode that answers calls. `stand_in` puts a backend in the place
 of another, and back; tensors that exist keep theirs. `module_changes` is equal to an earlier answer
 as long as no module and no hook of one has changed. `note_inference` marks a tensor around an array

@@ -12,9 +12,8 @@ __all__ = ["RemovableHandle", "added"]
 
 
 class RemovableHandle:
-    """The handle of a registered hook: ``handle.remove()``, or leaving a ``with`` block, removes
-    the
-    hook.
+    """The handle of a registered hook: ``handle.remove()`` removes the hook, and so does leaving a
+    ``with`` block.
 
     ``hooks_dict`` maps ids to hooks; ``extra_dict`` is another dict, or several, with the same id
     as a key.

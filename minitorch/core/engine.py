@@ -58,8 +58,8 @@ LEFT, GRADIENT, OWNED = 1, 2, 3
 
 
 def count_uses(roots):
-    """The places of the roots and of all nodes that they depend on; and a list of these nodes,
-    without the leaves."""
+    """The places of the roots and of all nodes that they depend on; and a list of the roots and of
+    those nodes that have parents."""
     order, places = [], {}
     for root in roots:
         if root not in places:
