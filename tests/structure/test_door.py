@@ -4,6 +4,8 @@ import ast
 import doctest
 import importlib
 import inspect
+import subprocess
+import sys
 from functools import cache
 
 import pytest
@@ -103,9 +105,15 @@ def test_every_name_of_the_door_has_a_user():
 
 
 def test_no_guest_is_imported_with_the_package():
-    import subprocess
-    import sys
     text = "import sys, minitorch; print(*[m for m in sys.modules if m.startswith('minitorch.')])"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert not {module.split(".")[1] for module in done.stdout.split()} & set(GUESTS)
     assert minitorch.extend is extend
+
+
+def test_the_examples_of_the_door_are_right():
+    """In a process of their own, since they register ops and devices."""
+    text = ("import doctest, sys; from minitorch import extend; "
+            "sys.exit(doctest.testmod(extend, optionflags=doctest.ELLIPSIS).failed)")
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
