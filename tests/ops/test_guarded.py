@@ -11,7 +11,7 @@ from minitorch.ops.guarded import guarded
 
 
 def made(offset):
-    @composite(method=False)
+    @composite(namespace=None)                             # not published: other tests list what is
     def shifted(x):
         """`x` and a number that the function has from outside."""
         return x.array.nothing + offset
