@@ -47,6 +47,7 @@ BY_PUBLIC_NAME = {
     ("check", "viz"),                                      # lessons show pictures
     ("check", "distributions"),                            # and draw from them
     ("cli", "jit"), ("cli", "vision"),                     # programs that are run import these
+    ("distributed", "cli"),                                # the launcher runs programs of PyTorch
 }
 
 

@@ -70,7 +70,7 @@ AGAINST = {
 # A guest, its friends, and its contents.
 GUESTS = {
     "compiler": ("", "compile: trace, program, plan; emitted as Python, C or CUDA"),
-    "distributed": ("futures", "several ranks: groups, collectives, DDP, FSDP, DTensor"),
+    "distributed": ("cli futures", "several ranks: groups, collectives, DDP, FSDP, DTensor"),
     "multiprocessing": ("distributed", "starts ranks; memory that processes share"),
     "distributions": ("", "probability distributions"),
     "sparse": ("", "tensors of indices and values"),
