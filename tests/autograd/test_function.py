@@ -6,6 +6,7 @@ import pytest
 import minitorch as torch
 from minitorch.autograd import Function
 from minitorch.autograd.api import grad
+from tests.helpers.own_functions import Scaled
 
 
 def leaf(*values):
@@ -168,20 +169,6 @@ def test_functions_are_not_instantiated():
     assert noted[0].filename == __file__
     with pytest.raises(RuntimeError, match="Legacy autograd function.*Twice.apply"):
         function(torch.ones(2))
-
-
-class Scaled(torch.autograd.Function):
-    """A product whose `backward` leaves it to autograd to sum over broadcast axes, as PyTorch allows."""
-
-    @staticmethod
-    def forward(ctx, x, scale):
-        ctx.save_for_backward(x, scale)
-        return x * scale
-
-    @staticmethod
-    def backward(ctx, g):
-        x, scale = ctx.saved_tensors
-        return g * scale, g * x
 
 
 @pytest.mark.parametrize("shapes", [((3, 2), (2,)), ((3,), (4, 1)), ((2, 1, 3), (2, 3)), ((), (2,))])

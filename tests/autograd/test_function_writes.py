@@ -4,6 +4,7 @@ import pytest
 
 import minitorch as torch
 from minitorch.autograd import Function
+from tests.helpers.own_functions import Squared
 
 
 class Same(Function):
@@ -129,24 +130,6 @@ def test_keywords_and_defaults_have_their_places():
         assert torch.autograd.grad(call().sum(), x)[0].tolist() == [k, k]
     with pytest.raises(TypeError):
         Scaled.apply(x, wrong=5)
-
-
-class Squared(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_forward(x)
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        x, = ctx.saved_tensors
-        return 2 * x * g
-
-    @staticmethod
-    def jvp(ctx, t):
-        x, = ctx.saved_tensors
-        return 2 * x * t
 
 
 def test_what_is_kept_for_both_modes_is_checked_and_freed():

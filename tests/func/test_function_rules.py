@@ -3,7 +3,7 @@
 import pytest
 
 import minitorch as T
-from minitorch.autograd import Function
+from tests.helpers.own_functions import Scaled, Squared
 
 vector = T.tensor([0.5, 1.0, 2.0])
 
@@ -26,24 +26,6 @@ def test_rules_of_functions_return_a_pair(given, text):
         T.vmap(Single.apply)(T.ones(2, 3))
 
 
-class Squared(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_forward(x)
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        x, = ctx.saved_tensors
-        return 2 * x * g
-
-    @staticmethod
-    def jvp(ctx, t):
-        x, = ctx.saved_tensors
-        return 2 * x * t
-
-
 def test_what_is_kept_for_forward_mode_serves_all_levels():
     def slope(x):
         return T.func.jvp(OnlyForward.apply, (x,), (T.ones(2),))[1]
@@ -56,20 +38,6 @@ def test_what_is_kept_for_forward_mode_serves_all_levels():
 
     x = T.tensor([1.0, 3.0])
     assert T.func.jvp(slope, (x,), (T.ones(2),))[1].tolist() == [2, 2]
-
-
-class Scaled(T.autograd.Function):
-    """A product whose `backward` leaves it to autograd to sum over broadcast axes, as PyTorch allows."""
-
-    @staticmethod
-    def forward(ctx, x, scale):
-        ctx.save_for_backward(x, scale)
-        return x * scale
-
-    @staticmethod
-    def backward(ctx, g):
-        x, scale = ctx.saved_tensors
-        return g * scale, g * x
 
 
 class Fitted(T.autograd.Function):
