@@ -202,7 +202,8 @@ class Op:
         self.vjps = {x.name: self.vjps.get(x.name) for x in self.inputs}
         if self.name in OPS:
             raise TypeError(f"op {self.name}: it is defined already")
-        described = (self.dims or "*").partition("->")[0].count(",") + 1
+        dims = "*" if self.dims is None or callable(self.dims) else self.dims
+        described = dims.partition("->")[0].count(",") + 1
         if described not in (1, len(self.inputs)):         # a lone "*" stands for all
             raise TypeError(f"op {self.name}: dims={self.dims!r} describes {described} inputs, "
                             f"it has {len(self.inputs)}")

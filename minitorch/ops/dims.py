@@ -2,38 +2,121 @@
 
 | written | read |
 |---|---|
-| ``*`` | all other dimensions, aligned from the right and broadcast; alone: elementwise |
+| ``*`` | all other dimensions, aligned from the right and broadcast; a column ``"*"``: elementwise |
 | ``n k, k m -> n m`` | a letter is one dimension, which is summed where the result lacks it |
 | ``* 2`` | a number is a dimension of that size |
 | ``n -> by max`` | it is combined otherwise: "max", "min", "avg" or "product" |
 | ``[n]`` | the op needs this dimension whole: it may be neither cut nor joined with another |
 | ``* dim -> *`` | an attribute's name stands where it says: an int, several, or None for all |
-| ``dim=k`` | a dimension of a new size, here an attribute's |
+| ``j@dim``, ``size@-1`` | dimension `j`, at the place that attribute `dim` says; last |
+| ``dims@0`` | the dimensions that attribute `dims` names, in its order, from the first place on |
+| ``dim=k``, ``d=f(n, offset)`` | a new size: an attribute's, or a function of sizes and attributes |
+| ``x..`` | several dimensions, such as the spatial ones |
 | ``+ m`` | this input is added to the result, and broadcast to it |
+| ``(*) -> (shape)`` | the same elements in a row, given another shape |
+| ``by moving`` | the elements of the result are elements of the inputs |
+| ``by reduction`` | elementwise, then combined as attribute `reduction` says |
+| ``{equation}`` | the attribute has the notation, as in `einsum` |
+| ``lambda causal: ...`` | a function of attributes that returns one of these, or None |
 
-An op without this column is treated by the general ways: `vmap` runs its reference, a DTensor is
-computed whole on each rank, nested and masked tensors refuse it. `tests/test_op_table.py` compares
-each op with what its column says.
+One term for several inputs holds for each of them: ``* [dim] -> * dim=sum(dim)`` is `cat`. An op
+without this column (None) has a result that depends on values or on positions; it is treated by the
+general ways: `vmap` runs its reference, a DTensor is computed whole on each rank, nested and masked
+tensors refuse it. `bind` (`ops/labels.py`) lays a column over a call; what follows from it is
+derived there. `tests/ops/test_dims.py` compares each op with what its column says.
 """
 
-__all__ = ["combination", "is_along", "is_elementwise", "is_leading", "terms"]
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+__all__ = ["column_of", "combination", "is_along", "is_elementwise", "is_leading", "parse", "terms"]
 
 
+class Word(NamedTuple):
+    """One dimension of a term, or several: ``*``, a group ``x..``, an attribute that names some."""
+
+    name: str
+    group: bool = False
+    at: str | None = None       # the attribute, or the number, that says where it stands
+    size: str | None = None     # its new size
+    whole: bool = False         # the op needs it whole
+
+
+class Term(NamedTuple):
+    """The dimensions of one input or result."""
+
+    words: tuple
+    plus: bool = False          # it is added to the result
+    flat: bool = False          # in parentheses: its elements in a row
+
+
+class Column(NamedTuple):
+    """A column as read: the terms of inputs and results, and the word behind "by"."""
+
+    ins: tuple
+    outs: tuple
+    by: str = "sum"
+
+
+WORD = re.compile(r"\s*(?:(?P<mark>[\[\]()+])|(?P<name>\*|\w+)(?P<group>\.\.)?"
+                  r"(?:@(?P<at>-?\w+))?(?:=(?P<size>[\w.]+(?:\([^)]*\))?))?)")
+COMMA = re.compile(r",(?![^()]*\))")                       # between terms, not between arguments
+
+
+def column_of(dims, attrs):
+    """The text of a column for these attributes, a dict; None if it has none."""
+    if callable(dims):
+        code = dims.__code__
+        dims = dims(**{name: attrs[name] for name in code.co_varnames[:code.co_argcount]})
+    if dims is not None and dims.startswith("{"):
+        return spaced(attrs[dims.strip("{}")])
+    return dims
+
+
+def spaced(equation):
+    """The equation of an `einsum` in this notation: ``"...ij,jk->...ik"`` is ``* i j, j k -> * i k``."""
+    return " -> ".join([", ".join([" ".join(term.replace("...", "*")) for term in side.split(",")])
+                        for side in equation.replace(" ", "").split("->")])
+
+
+@lru_cache(maxsize=None)
+def parse(text):
+    """A text in index notation as a `Column`; ValueError for one that cannot be read."""
+    body, _, by = text.partition(" by ")
+    left, arrow, right = body.partition("->")
+    return Column(read(left), read(right if arrow else "*"), by.strip() or "sum")
+
+
+def read(side):
+    return tuple([term_of(text.strip()) for text in COMMA.split(side)])
+
+
+def term_of(text):
+    words, whole, plus, flat, place = [], False, False, False, 0
+    while place < len(text):
+        m = WORD.match(text, place)
+        if m is None or m.end() == place:
+            raise ValueError(f"index notation: cannot read {text[place:]!r} of {text!r}")
+        place, mark = m.end(), m["mark"]
+        if mark is None:
+            words.append(Word(m["name"], bool(m["group"]), m["at"], m["size"], whole))
+        whole = mark == "[" or whole and mark != "]"
+        plus, flat = plus or mark == "+", flat or mark == "("
+    return Term(tuple(words), plus, flat)
+
+
+# ---- questions about a column --------------------------------------------------------------------
 def terms(dims):
     """The words of each input and result: ``"* [dim] -> *"`` is ``[["*", "dim"]], [["*"]]``."""
-    body, _, _ = dims.partition(" by ")
-    inputs, arrow, results = body.partition("->")
-    return words(inputs), words(results if arrow else "*")
-
-
-def words(side):
-    return [[word.strip("[]").partition("=")[0] for word in term.split() if word != "+"]
-            for term in side.split(",")]
+    column = parse(dims)
+    return tuple([[[word.name for word in term.words] for term in side]
+                  for side in (column.ins, column.outs)])
 
 
 def combination(dims):
     """How the elements of a dimension that the result lacks are combined: "sum", "max", ..."""
-    return dims.partition(" by ")[2] or "sum"
+    return parse(dims).by
 
 
 def is_elementwise(op):
@@ -41,12 +124,17 @@ def is_elementwise(op):
     dims = getattr(op, "dims", None)                       # what is not published has none
     if dims is None or dims == "*":
         return dims == "*"
-    return all(term == ["*"] for side in terms(dims) for term in side)
+    if callable(dims) or dims.startswith("{"):
+        return False
+    column = parse(dims)
+    return column.by == "sum" and all(
+        term.words == (Word("*"),) and not term.flat for side in column[:2] for term in side)
 
 
 def is_along(op):
     """True for an op of one array along the dimensions that its attribute `dim` names."""
-    if op.dims is None or len(op.inputs) != 1 or not any(name == "dim" for name, _ in op.attrs):
+    if op.dims is None or callable(op.dims) or len(op.inputs) != 1 or (
+            op.inputs[0].kind == "variadic" or "dim" not in dict(op.attrs)):
         return False
     inputs, results = terms(op.dims)
     return inputs == [["*", "dim"]] and all(term in (["*"], ["*", "dim"]) for term in results)
@@ -54,6 +142,6 @@ def is_along(op):
 
 def is_leading(op):
     """True if one more leading dimension is one more of ``*`` in the only input and all results."""
-    if op.dims is None or len(op.inputs) != 1 or op.attrs:
+    if op.dims is None or callable(op.dims) or len(op.inputs) != 1 or op.attrs:
         return False
     return all(term[:1] == ["*"] for side in terms(op.dims) for term in side)

@@ -26,7 +26,8 @@ SWAPPED = {None: "forward", "backward": "forward", "forward": "backward", "ortho
 
 
 # ---- the op definitions ------------------------------------------------------------------------------------
-@op(namespace=None, layout="contiguous", complex="conjugate", node_name="FftC2CBackward0",
+@op(dims="* [dims] -> * [dims]",
+    namespace=None, layout="contiguous", complex="conjugate", node_name="FftC2CBackward0",
     sample=lambda d: ([d.complex((2, 3, 4))], dict(dims=d.choice([(2,), (0, 1)]), inverse=d.bool(),
                                                    norm=d.choice(NORMS))),
     input=lambda F, g, dims, norm, inverse: F.fft_complex(g, dims=dims, norm=SWAPPED[norm], inverse=not inverse))

@@ -440,7 +440,8 @@ def copy_mismatch(a, b):
     return None if mismatch(a, b) else f"output with shape {list(a)} doesn't match the broadcast shape {list(b)}"
 
 
-@op(namespace=None, mismatch=copy_mismatch,
+@op(dims="*",
+    namespace=None, mismatch=copy_mismatch,
     input=lambda F, g: F.zero(g), sample=lambda d: ([d.array((2, 3)), d.array((3,))], {}),
     source=lambda F, g, source_shape, source_dtype: F.to(F.sum_to(g, shape=source_shape), dtype=source_dtype))
 def copy(F, input, source):

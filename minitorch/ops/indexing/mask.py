@@ -18,7 +18,8 @@ def check_mask(name, mask):
                                   f"compare, as in mask != 0"))
 
 
-@op(layout="contiguous", promotion="first", inplace="repeated",
+@op(dims="*, *, -> *",
+    layout="contiguous", promotion="first", inplace="repeated",
     input=lambda F, g, mask: F.masked_fill(g, mask, 0.0),
     value=lambda F, g, mask: F.where(mask, g, 0.0),
     sample=lambda d: ([d.array((2, 3)), d.mask(d.choice([(2, 3), (3,), (2, 1)])), d.array(())], {}))

@@ -73,7 +73,8 @@ def index_sample(d, *more):
 
 
 # ---- an index for every element ----------------------------------------------------------------------------
-@op(layout="contiguous", name="gather", namespace=None,
+@op(dims="* [dim], * j@dim -> * j@dim by moving",
+    layout="contiguous", name="gather", namespace=None,
     input=lambda F, g, index, input_shape, dim: F.gather_backward(g, index, shape=input_shape, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 4), 0, 2)], dict(dim=d.choice([1, -1]))))
 def _gather(F, input, index: Other, *, dim):
@@ -107,7 +108,8 @@ def gather(input, dim, index, *, sparse_grad=False):
     return _gather(input, index, dim)
 
 
-@op(name="scatter", namespace=None, promotion="numbers",
+@op(dims="* [dim], * [j@dim], * [j@dim] -> * [dim]",
+    name="scatter", namespace=None, promotion="numbers",
     input=lambda F, g, index, dim: F.scatter(g, index, 0.0, dim=dim),
     src=lambda F, g, index, dim: F.gather(g, index, dim=dim),
     sample=lambda d: index_sample(d, d.array((2, 2))))
@@ -118,7 +120,8 @@ def _scatter(F, input, index: Other, src: Number, *, dim):
     return out
 
 
-@op(name="scatter_add", namespace=None, promotion="any",
+@op(dims="+ * [dim], * j@dim, * j@dim -> * [dim]",
+    name="scatter_add", namespace=None, promotion="any",
     input=lambda F, g: g,
     src=lambda F, g, index, dim: F.gather(g, index, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 4), 0, 2), d.array((2, 4))], dict(dim=1)))
@@ -127,7 +130,8 @@ def _scatter_add(F, input, index: Other, src, *, dim):
     return accumulate(F.xp.add, F, input, index, src, dim)
 
 
-@op(namespace=None, promotion="any", node_name="ScatterReduceBackward0",
+@op(dims="* [dim], * [j@dim], * [j@dim] -> * [dim]",
+    namespace=None, promotion="any", node_name="ScatterReduceBackward0",
     input=lambda F, g, input, index, src, dim: g * F.scatter_reduce_prod(F.zero(input) + 1.0, index, src, dim=dim),
     src=lambda F, g, input, index, src, out, dim:
         F.gather(g, index, dim=dim) * other_factors(F, input, index, src, out, dim),
@@ -300,7 +304,8 @@ def slices_sample(d, *more, repeated=True):
     return [d.array((2, 2)), index, *more], dict(dim=d.int(-2, 1))
 
 
-@op(name="index_select", namespace=None,
+@op(dims="* [dim], i -> * i@dim by moving",
+    name="index_select", namespace=None,
     input=lambda F, g, index, input_shape, dim: F.index_select_backward(g, index, shape=input_shape, dim=dim),
     sample=lambda d: slices_sample(d))
 def _index_select(F, input, index: Other, *, dim):
@@ -337,7 +342,8 @@ def index_select(input, dim, index):
     return _index_select(input, index, dim)
 
 
-@op(name="index_add", namespace=None, promotion="any",
+@op(dims="+ * [dim], i, * i@dim -> * [dim]",
+    name="index_add", namespace=None, promotion="any",
     input=lambda F, g: g,
     source=lambda F, g, index, source_shape, dim: F.reshape(F.index_select(g, index, dim=dim), shape=source_shape),
     sample=lambda d: ([d.array((2, 2)), d.integers((3,), 0, 1), d.array((2, 3))], dict(dim=1)))
@@ -379,7 +385,8 @@ def check_slices(name, input, index, source, dim, error=RuntimeError):
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim, IndexError)
 
 
-@op(name="index_copy", namespace=None, promotion="same",
+@op(dims="* [dim], [i], * [i@dim] -> * [dim]",
+    name="index_copy", namespace=None, promotion="same",
     input=lambda F, g, index, dim: F.index_fill(g, index, 0.0, dim=dim),
     source=lambda F, g, index, source_shape, dim: F.reshape(F.index_select(g, index, dim=dim), shape=source_shape),
     sample=lambda d: ([d.array((2, 2)), d.given([1]), d.array((2, 1))], dict(dim=1)))
@@ -398,7 +405,8 @@ def index_copy(input, dim, index, source):
     return _index_copy(input, index, source, dim)
 
 
-@op(layout="first", name="index_fill", namespace=None, promotion="first",
+@op(dims="* [dim], [i], -> * [dim]",
+    layout="first", name="index_fill", namespace=None, promotion="first",
     input=lambda F, g, index, dim: F.index_fill(g, index, 0.0, dim=dim),
     value=lambda F, g, index, input_shape, dim: F.sum(F.index_select(
         g, F.unique_indices(index, size=input_shape[dim] if input_shape else 1), dim=dim)),

@@ -92,7 +92,8 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-@op(promotion="common", method=False, refuses="bc")
+@op(dims="*, [t..] -> *",
+    promotion="common", method=False, refuses="bc")
 def isin(F, elements: Number, test_elements: Number, *, assume_unique=False, invert=False):
     """Which of `elements` are equal to one of `test_elements`; with `invert`, to none. One of both may be a number."""
     return F.xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)

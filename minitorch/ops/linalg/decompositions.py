@@ -76,7 +76,8 @@ def each(batch, function):
 
 
 # ---- triangular systems ------------------------------------------------------------------------------------
-@op(complex="holomorphic", layout="contiguous",
+@op(dims="* [n n], * [n] m -> * [n] m",
+    complex="holomorphic", layout="contiguous",
     name="solve_triangular", namespace=None, promotion="same", node_name="LinalgSolveTriangularBackward0",
     joint=lambda F, g, needs, A, out, upper, unitriangular: triangular_grads(F, g, A, out, upper, unitriangular),
     sample=lambda d: ([d.dominant_matrix(), d.array((3, 2))], dict(upper=d.bool(), unitriangular=d.bool())))
@@ -160,7 +161,8 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
 
 
 # ---- Cholesky ----------------------------------------------------------------------------------------------
-@op(complex="conjugate", name="cholesky", namespace=None, node_name="LinalgCholeskyExBackward0",
+@op(dims="* [n n] -> * [n n]",
+    complex="conjugate", name="cholesky", namespace=None, node_name="LinalgCholeskyExBackward0",
     input=lambda F, g, out: cholesky_slope(F, g, out),
     sample=lambda d: ([d.array((2, 1, 1), 0.5, 2.0)], dict(name="")))   # larger ones: tests/ops/test_linalg.py
 def _cholesky(F, input, *, name):
@@ -421,7 +423,8 @@ def old_svd(input, some=True, compute_uv=True):
     return return_types.svd(u, s, vh.mH)
 
 
-@op(complex="conjugate", name="svdvals", namespace=None, node_name="LinalgSvdBackward0",
+@op(dims="* [n m] -> * k=min(n, m)",
+    complex="conjugate", name="svdvals", namespace=None, node_name="LinalgSvdBackward0",
     input=lambda F, g, input: svd_slope(F, (None, g, None), F.svd(input, full=False)),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3)]], {}))
 def _svdvals(F, input):
@@ -439,7 +442,8 @@ def svdvals(A, *, driver=None):
 
 
 # ---- eigenvalues of symmetric matrices ---------------------------------------------------------------------
-@op(complex="conjugate", name="eigh", namespace=None, node_name="LinalgEighBackward0", outputs=(True, True),
+@op(dims="* [n n] -> * [n], * [n n]",
+    complex="conjugate", name="eigh", namespace=None, node_name="LinalgEighBackward0", outputs=(True, True),
     joint=lambda F, g, needs, out: (eigh_slope(F, g, out),),
     sample=lambda d: ([d.array((2, 1, 1))], dict(lower="L")))   # larger ones: tests/ops/test_linalg.py
 def _eigh(F, input, *, lower):
@@ -477,7 +481,8 @@ def eigh(A, UPLO="L"):
     return return_types.linalg_eigh(*_eigh(A, UPLO.upper()))
 
 
-@op(complex="conjugate", name="eigvalsh", namespace=None, node_name="LinalgEighBackward0",
+@op(dims="* [n n] -> * [n]",
+    complex="conjugate", name="eigvalsh", namespace=None, node_name="LinalgEighBackward0",
     input=lambda F, g, input, lower: eigh_slope(F, (g, None), F.eigh(input, lower=lower)),
     sample=lambda d: ([d.array((2, 1, 1))], dict(lower="L")))
 def _eigvalsh(F, input, *, lower):

@@ -10,7 +10,8 @@ from .decompositions import check, h, t
 from .matrices import eps
 
 
-@op(complex="holomorphic", promotion="any", native=True, namespace="linalg", method=False,
+@op(dims="* [n n] -> *",
+    complex="holomorphic", promotion="any", native=True, namespace="linalg", method=False,
     node_name="LinalgDetBackward0", sample=lambda d: ([d.array((2, 3, 3))], {}),
     A=lambda F, g, A: F.unsqueeze(F.unsqueeze(g, dim=-1), dim=-1) * F.cofactors(A))
 def det(F, A):
@@ -24,7 +25,8 @@ def det(F, A):
     return F.xp.linalg.det(A)
 
 
-@op(complex="holomorphic", promotion="any", native=True, namespace=None,
+@op(dims="* [n n] -> * [n n]",
+    complex="holomorphic", promotion="any", native=True, namespace=None,
     input=lambda F, g, input, out: cofactor_slope(F, g, input, out),
     sample=lambda d: ([d.spread_matrix()], {}))
 def cofactors(F, input):
@@ -54,7 +56,8 @@ def cofactor_slope(F, g, A, out):
     return inverse * F.sum(g * out, dim=(-2, -1), keepdim=True) - F.matmul(F.matmul(out, t(F, g)), inverse)
 
 
-@op(complex="conjugate", name="slogdet", namespace=None, node_name="LinalgSlogdetBackward0", outputs=(True, True),
+@op(dims="* [n n] -> *, *",
+    complex="conjugate", name="slogdet", namespace=None, node_name="LinalgSlogdetBackward0", outputs=(True, True),
     joint=lambda F, g, needs, input: (slogdet_slope(F, g, input),),
     sample=lambda d: ([d.spread_matrix()], dict(name="")))
 def _slogdet(F, input, *, name):

@@ -173,7 +173,8 @@ def next_pair(terms, shapes, output):
 
 
 # ---- the op definition -------------------------------------------------------------------------------------
-@op(name="einsum", namespace=None, promotion="same", refuses="b", complex="holomorphic",
+@op(dims="{equation}",
+    name="einsum", namespace=None, promotion="same", refuses="b", complex="holomorphic",
     joint=lambda F, g, needs, operands, equation: contract_grads(F, g, needs, operands, equation),
     sample=lambda d: d.choice([([d.array((2, 3)), d.array((3, 2))], dict(equation="ab,bc->ca")),
                                ([d.array((2, 3)), d.array((2, 2)), d.array((2,))], dict(equation="ab,ca,a->cb")),

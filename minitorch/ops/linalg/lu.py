@@ -65,7 +65,8 @@ def unit_lower(xp, a):
 
 
 # ---- the op definitions ----------------------------------------------------------------------------------------------
-@op(complex="holomorphic", promotion="any", native=True, name="lu_factor", namespace=None,
+@op(dims="* [n m] -> * [n m], * k=min(n, m), *",
+    complex="holomorphic", promotion="any", native=True, name="lu_factor", namespace=None,
     node_name="LinalgLuFactorExBackward0", outputs=(True, False, False),
     joint=lambda F, g, needs, out: (lu_slope(F, g[0], out[0], out[1]),),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3), :d.int(2, 3)]], dict(name="linalg.lu")))
@@ -129,7 +130,8 @@ def unit_diagonal(F, input):
     return out
 
 
-@op(namespace=None, input=lambda F, g, pivots, back: F.swap_rows(g, pivots, back=not back),
+@op(dims="* [n] m, * [k] -> * [n] m",
+    namespace=None, input=lambda F, g, pivots, back: F.swap_rows(g, pivots, back=not back),
     sample=lambda d: ([d.array((2, 3, 2)), d.integers((2, 2), 2, 3)], dict(back=d.bool())))
 def swap_rows(F, input, pivots: Other, *, back):
     """The rows of `input` after the swaps that `pivots` tells (row j with row ``pivots[j] - 1``), or before them."""

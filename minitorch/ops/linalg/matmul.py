@@ -148,7 +148,8 @@ def vdot(F, input, other):
 
 
 # ---- beta * input + alpha * product ------------------------------------------------------------------------
-@op(older=True, complex="holomorphic", promotion="same", refuses="b", autocast="lower", inplace=True,
+@op(dims="+ n m, n k, k m -> n m",
+    older=True, complex="holomorphic", promotion="same", refuses="b", autocast="lower", inplace=True,
     inline=True, flops=lambda out, input, mat1, mat2: product_flops(out, mat1, mat2), sample=lambda d: (
         [d.array(d.choice([(2, 3), (3,), (2, 1), ()])), d.array((2, 4)), d.array((4, 3))], dict(beta=0.5, alpha=2)),
     input=lambda F, g, beta: g * beta,
@@ -395,7 +396,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     return vector_norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
 
 
-@op(layout="contiguous", namespace=None, promotion="same", node_name="CdistBackward0",
+@op(dims="* n [d], * m [d] -> * n m",
+    layout="contiguous", namespace=None, promotion="same", node_name="CdistBackward0",
     input=lambda F, g, input, other, out: distance_slope(F, per_length(F, g, out), input, other),
     other=lambda F, g, input, other, out: distance_slope(
         F, F.transpose(per_length(F, g, out), dim0=-1, dim1=-2), other, input),

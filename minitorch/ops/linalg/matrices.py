@@ -27,7 +27,8 @@ eps = {"float32": 2.0 ** -23, "float64": 2.0 ** -52, "complex64": 2.0 ** -23, "c
 
 
 # ---- inverses ----------------------------------------------------------------------------------------------
-@op(complex="holomorphic", promotion="any", native=True, name="inv", namespace=None, node_name="LinalgInvExBackward0",
+@op(dims="* [n n] -> * [n n]",
+    complex="holomorphic", promotion="any", native=True, name="inv", namespace=None, node_name="LinalgInvExBackward0",
     input=lambda F, g, out: -F.matmul(F.matmul(t(F, out), g), t(F, out)),
     sample=lambda d: ([d.spread_matrix()], dict(strict=True)))
 def _inv(F, input, *, strict):
@@ -94,7 +95,8 @@ def with_info(A, check_errors, function):
 
 
 # ---- systems of equations ----------------------------------------------------------------------------------
-@op(complex="holomorphic", name="solve", namespace=None, promotion="same", node_name="LinalgSolveExBackward0",
+@op(dims="* [n n], * [n] m -> * [n] m",
+    complex="holomorphic", name="solve", namespace=None, promotion="same", node_name="LinalgSolveExBackward0",
     joint=lambda F, g, needs, A, out: solve_grads(F, g, A, out),
     sample=lambda d: ([d.spread_matrix(), d.array((3, 2))], dict(strict=True)))
 def _solve(F, A, B, *, strict):
@@ -155,7 +157,8 @@ def solve_ex(A, B, *, left=True, check_errors=False):
 
 
 # ---- pseudo-inverses, ranks, least squares -----------------------------------------------------------------
-@op(complex="conjugate", name="pinv", namespace=None, node_name="LinalgPinvBackward0",
+@op(dims="* [n m] -> * [m n]",
+    complex="conjugate", name="pinv", namespace=None, node_name="LinalgPinvBackward0",
     input=lambda F, g, input, out: pinv_slope(F, g, input, out),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3), :d.int(2, 3)]], dict(atol=None, rtol=None, hermitian=False)))
 def _pinv(F, input, *, atol, rtol, hermitian):
@@ -379,7 +382,8 @@ def old_matrix_power(input, n):
     return matrix_power(input, n)
 
 
-@op(namespace="linalg", method=False, promotion="any", node_name="LinalgMatrixExpBackward0", complex="holomorphic",
+@op(dims="* [n n] -> * [n n]",
+    namespace="linalg", method=False, promotion="any", node_name="LinalgMatrixExpBackward0", complex="holomorphic",
     A=lambda F, g, A: exp_slope(F, g, A),
     sample=lambda d: ([d.array((d.int(2, 3),) * 2) * d.choice([0.1, 2.0])], {}))
 def matrix_exp(F, A):
@@ -455,7 +459,8 @@ def tensorsolve(A, B, dims=None):
 
 
 # ---- vectors and diagonals ---------------------------------------------------------------------------------
-@op(complex="holomorphic", layout="contiguous", name="cross", namespace=None, promotion="same",
+@op(dims="* [dim], * [dim] -> * [dim]",
+    complex="holomorphic", layout="contiguous", name="cross", namespace=None, promotion="same",
     node_name="LinalgCrossBackward0",
     autocast="promote on cuda",
     input=lambda F, g, other, dim: F.cross(other, g, dim=dim),

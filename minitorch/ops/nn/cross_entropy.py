@@ -117,7 +117,8 @@ def class_sample(d, backward=False):
     return [x, target, d.choice([None, d.array((c,), 0.5, 1.5)])], attrs
 
 
-@op(name="nll_loss", promotion="floating", namespace=None, autocast="float32", sample=class_sample, flat=("input",),
+@op(dims="n [c] *, n *, [c] -> n * by weighted reduction",
+    name="nll_loss", promotion="floating", namespace=None, autocast="float32", sample=class_sample, flat=("input",),
     input=lambda F, g, input_shape, target, weight, ignore_index, reduction: F.nll_loss_backward(
         g, target, weight, ignore_index=ignore_index, reduction=reduction, shape=input_shape))
 def _nll_loss(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
@@ -180,7 +181,8 @@ def cross_entropy_sample(d):
     return [grad, d.array(shape), target, weight, None, None], attrs
 
 
-@op(name="cross_entropy", promotion="floating", namespace=None, node_name="NllLossBackward0", autocast="float32",
+@op(dims="n [c] *, n *, [c] -> n * by weighted reduction",
+    name="cross_entropy", promotion="floating", namespace=None, node_name="NllLossBackward0", autocast="float32",
     sample=class_sample, keeps=("powers", "totals"),
     restores=("input", "powers", lambda F, powers, totals: F.log(powers / totals)),
     input=lambda F, g, input, target, weight, powers, totals, ignore_index, reduction: F.cross_entropy_backward(

@@ -8,7 +8,8 @@ from ..creation.create import zeros
 from ..define import composite, op
 
 
-@op(name="embedding", promotion=None, namespace=None,
+@op(dims="*, [v] d -> * d by moving",
+    name="embedding", promotion=None, namespace=None,
     weight=lambda F, g, input, weight_shape, padding_idx, scale_grad_by_freq: F.embedding_backward(
         g, input, rows=weight_shape[0], padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq),
     sample=lambda d: ([d.integers((2, 3), 0, 3), d.array((4, 2))],

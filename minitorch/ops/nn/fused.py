@@ -36,7 +36,8 @@ def check_rope(input, cos, sin):
                                f"pair, such as {list(wanted[-2:])}, but got {list(own)}")
 
 
-@op(promotion="float", namespace="nn.functional",
+@op(dims="* [d], * [h], * [h] -> * [d]",
+    promotion="float", namespace="nn.functional",
     sample=lambda d: ([d.array((2, 2, 4)), d.array((2, 2)), d.array(d.choice([(2, 2), (2, 1, 2)]))],
                       dict(interleaved=d.bool())),
     input=lambda F, g, cos, sin, interleaved: F.rope(g, cos, -sin, interleaved=interleaved),

@@ -74,7 +74,8 @@ def require_same_size(name, input, target):
 
 
 # ---- differences -------------------------------------------------------------------------------------------
-@op(name="mse_loss", promotion="common", namespace=None, autocast="float32",
+@op(dims="* by reduction",
+    name="mse_loss", promotion="common", namespace=None, autocast="float32",
     input=lambda F, g, input, target, reduction: squared_slope(g, input, target, reduction),
     target=lambda F, g, input, target, reduction: -squared_slope(g, input, target, reduction),
     sample=lambda d: ([d.array(s) for s in d.broadcastable(2)], dict(reduction=d.choice(REDUCTIONS))))
@@ -103,7 +104,8 @@ def bent_sample(d, **attrs):
     return [input, input + difference], dict(reduction=d.choice(REDUCTIONS), **attrs)
 
 
-@op(name="l1_loss", promotion="common", namespace=None, node_name="AbsBackward0", autocast="float32",
+@op(dims="* by reduction",
+    name="l1_loss", promotion="common", namespace=None, node_name="AbsBackward0", autocast="float32",
     sample=bent_sample, keeps=("difference",), flat=("input", "target"),
     input=lambda F, g, difference, reduction: absolute_slope(F, g, difference, reduction),
     target=lambda F, g, difference, reduction: -absolute_slope(F, g, difference, reduction))
@@ -117,7 +119,8 @@ def absolute_slope(F, g, difference, reduction):
     return expand_grad(g, reduction, difference.shape) * F.sign(difference)
 
 
-@op(name="smooth_l1_loss", promotion="common", namespace=None, node_name="HuberLossBackward0", autocast="float32",
+@op(dims="* by reduction",
+    name="smooth_l1_loss", promotion="common", namespace=None, node_name="HuberLossBackward0", autocast="float32",
     sample=lambda d: bent_sample(d, delta=1.0, scale=d.choice([1.0, 0.5])),
     input=lambda F, g, input, target, reduction, delta, scale: bent_slope(
         F, g, input, target, reduction, delta, scale),
@@ -210,7 +213,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
 
 
 # ---- binary classification ---------------------------------------------------------------------------------
-@op(name="binary_cross_entropy_with_logits", promotion="common", namespace=None,
+@op(dims="* by reduction",
+    name="binary_cross_entropy_with_logits", promotion="common", namespace=None,
     autocast="float32",
     input=lambda F, g, input, target, weight, pos_weight, reduction: logits_slope(
         F, g, input, target, weight, pos_weight, reduction),
@@ -301,7 +305,8 @@ def reduce_tensor(values, reduction):
     return values if reduction == "none" else values.sum() if reduction == "sum" else values.mean()
 
 
-@op(name="kl_div", promotion="common", namespace=None, autocast="float32",
+@op(dims="*",
+    name="kl_div", promotion="common", namespace=None, autocast="float32",
     input=lambda F, g, target: -g * target,
     target=lambda F, g, input, target: g * (F.log(target) + 1 - input),
     sample=lambda d: ([d.array(s := d.shape()), d.array(s, 0.1, 1)], {}))

@@ -104,7 +104,8 @@ def in_own_type(norm, input, *rest):
 
 
 # ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
-@op(name="layer_norm", promotion="norm", namespace=None, node_name="NativeLayerNormBackward0",
+@op(dims="* [dims], [dims@0], [dims@0] -> * [dims]",
+    name="layer_norm", promotion="norm", namespace=None, node_name="NativeLayerNormBackward0",
     autocast="float32 on cuda", keeps=("y", "r"), joint=affine_grads,
     sample=lambda d: ([d.array((2, 3, 2)), d.choice([None, d.array((3, 2))]), d.choice([None, d.array((3, 2))])],
                       dict(dims=(1, 2), eps=0.1, centred=d.bool())))
@@ -162,7 +163,8 @@ def last_dims(input, normalized_shape, *parameters):
 
 
 # ---- batch_norm --------------------------------------------------------------------------------------------
-@op(layout="channels", name="batch_norm", promotion="norm", namespace=None, node_name="NativeBatchNormBackward0",
+@op(dims="[dims] c, c, c -> [dims] c, c, c",
+    layout="channels", name="batch_norm", promotion="norm", namespace=None, node_name="NativeBatchNormBackward0",
     outputs=(True, False, False), keeps=("y", "r"), joint=affine_grads,
     sample=lambda d: ([d.array((3, 2, *(rest := d.choice([(), (2,), (2, 1)])))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))])], dict(dims=batch_dims(2 + len(rest)), eps=0.1)))
@@ -190,7 +192,8 @@ def fixed_grads(F, g, needs, input, weight, mean, r):
     return dx, dw, db, None, None
 
 
-@op(layout="channels", promotion="norm", namespace=None, node_name="NativeBatchNormBackward0", joint=fixed_grads,
+@op(dims="n c *, c, c, c, c -> n c *",
+    layout="channels", promotion="norm", namespace=None, node_name="NativeBatchNormBackward0", joint=fixed_grads,
     flat=("input", "bias"),
     sample=lambda d: ([d.array((3, 2, *d.choice([(), (2,)]))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))]), d.array((2,)), d.array((2,), 0.5, 1.5)], {}))
@@ -313,7 +316,8 @@ def group_grads(F, g, needs, input, weight, y, r, groups, eps):
     return dx, dw, db
 
 
-@op(layout="channels", name="group_norm", promotion="norm", namespace=None, node_name="NativeGroupNormBackward0",
+@op(dims="n [c *], [c], [c] -> n [c *]",
+    layout="channels", name="group_norm", promotion="norm", namespace=None, node_name="NativeGroupNormBackward0",
     autocast="float32 on cuda",
     keeps=("y", "r"), joint=group_grads,
     sample=lambda d: ([d.array((2, 4, *d.choice([(), (2,)]))), d.choice([None, d.array((4,))]),

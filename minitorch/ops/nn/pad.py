@@ -14,7 +14,8 @@ def sides_of(pad):
     return [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
 
 
-@op(layout="channels", namespace=None, tangent="transpose",
+@op(dims="* -> *=padded(*, pad) by moving",
+    layout="channels", namespace=None, tangent="transpose",
     input=lambda F, g, pad: F.constant_pad_nd(g, pad=tuple([-p for p in pad]), value=0),
     sample=lambda d: ([d.array((2, 3, 4))], dict(pad=(d.int(-1, 2), 1, d.int(0, 2), d.int(-1, 1)), value=0.5)))
 def constant_pad_nd(F, input, *, pad, value):

@@ -103,7 +103,8 @@ def sample_max_backward(d):
     return [d.array((2, *pooling.out)), d.distinct((2, 7))], dict(pooling=pooling)
 
 
-@op(layout="channels", promotion="any", refuses="c", namespace=None, kinks="ties", flat=("input",),
+@op(dims="* [x..] -> * y..=pooling.out",
+    layout="channels", promotion="any", refuses="c", namespace=None, kinks="ties", flat=("input",),
     sample=lambda d: ([d.distinct((2, 7))], dict(pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, input, pooling: F.max_pool_backward(g, input, pooling=pooling))
 def max_pool(F, input, *, pooling):
@@ -197,7 +198,8 @@ def scatter_last(F, grad, indices: Other, *, size):
 
 
 # ---- means -------------------------------------------------------------------------------------------------
-@op(layout="channels", promotion="any", refuses="c", namespace=None, flat=("input",),
+@op(dims="* [x..] -> * y..=pooling.out",
+    layout="channels", promotion="any", refuses="c", namespace=None, flat=("input",),
     sample=lambda d: ([d.array((2, 7))], dict(divisor=3, pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, pooling, divisor, input_shape: F.avg_pool_backward(
         g, pooling=pooling, divisor=divisor, size=tuple(input_shape)))

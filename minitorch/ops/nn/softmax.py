@@ -26,7 +26,8 @@ def _softmax(F, input, *, dim):
     return powers / F.sum(powers, dim=dim, keepdim=True)
 
 
-@op(promotion="floating", namespace=None, sample=lambda d: backward_sample(d),
+@op(dims="* [dim], * [dim] -> * [dim]",
+    promotion="floating", namespace=None, sample=lambda d: backward_sample(d),
     grad=lambda F, g, out_, dim: F.softmax_backward(g, out_, dim=dim),
     out_=lambda F, g, grad, out_, dim: g * (grad - F.sum(grad * out_, dim=dim, keepdim=True))
     - grad * F.sum(g * out_, dim=dim, keepdim=True))
@@ -44,7 +45,8 @@ def _log_softmax(F, input, *, dim):
     return x - F.xp.log(F.sum(F.xp.exp(x), dim=dim, keepdim=True))
 
 
-@op(promotion="floating", namespace=None, sample=lambda d: backward_sample(d),
+@op(dims="* [dim], * [dim] -> * [dim]",
+    promotion="floating", namespace=None, sample=lambda d: backward_sample(d),
     grad=lambda F, g, out_, dim: g - F.sum(F.exp(out_) * g, dim=dim, keepdim=True),
     out_=lambda F, g, grad, out_, dim: -g * F.exp(out_) * F.sum(grad, dim=dim, keepdim=True))
 def log_softmax_backward(F, grad, out_, *, dim):

@@ -141,7 +141,8 @@ def put_along_dim(F, input, index: Other, *, shape, dim):
     return out
 
 
-@op(layout="contiguous", node_name="TakeAlongBackward0", namespace=None,
+@op(dims="* [dim], * j@dim -> * j@dim by moving",
+    layout="contiguous", node_name="TakeAlongBackward0", namespace=None,
     input=lambda F, g, index, input_shape, dim: F.put_along_dim(g, index, shape=input_shape, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 1), 0, 2)], dict(dim=1)))
 def take_along_dim(F, input, index: Other, *, dim):

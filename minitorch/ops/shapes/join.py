@@ -254,7 +254,8 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
     return input[(slice(None),) * d + (places,)]
 
 
-@op(layout="first", name="flip", input=lambda F, g, dims: F.flip(g, dims=dims), namespace=None,
+@op(dims="* [dims] -> * [dims] by moving",
+    layout="first", name="flip", input=lambda F, g, dims: F.flip(g, dims=dims), namespace=None,
     sample=lambda d: ([d.array((2, 3))], dict(dims=d.choice([(0,), (0, 1), (-1,)]))))
 def _flip(F, input, *, dims):
     """`input` with the order along `dims` reversed."""
@@ -317,7 +318,8 @@ def rot90(input, k=1, dims=(0, 1)):
     return flip(input, (b if k % 4 == 1 else a,)).transpose(a, b).clone()
 
 
-@op(layout="contiguous", name="roll", namespace=None, input=lambda F, g, shifts, dims: F.roll(
+@op(dims="* [dims] -> * [dims] by moving",
+    layout="contiguous", name="roll", namespace=None, input=lambda F, g, shifts, dims: F.roll(
         g, shifts=tuple([-s for s in shifts]), dims=dims),
     sample=lambda d: ([d.array((2, 3))], dict(shifts=(1, -4), dims=(0, 1))))
 def _roll(F, input, *, shifts, dims):
@@ -344,7 +346,8 @@ def roll(input, shifts, dims=None):
 
 
 # ---- triangles and diagonals -------------------------------------------------------------------------------
-@op(layout="contiguous", inplace=True, input=lambda F, g, diagonal: F.tril(g, diagonal=diagonal),
+@op(dims="* [n m] -> * [n m] by moving",
+    layout="contiguous", inplace=True, input=lambda F, g, diagonal: F.tril(g, diagonal=diagonal),
     sample=lambda d: ([d.array((2, 3, 4))], dict(diagonal=d.int(-2, 3))))
 def tril(F, input, *, diagonal=0):
     """The lower triangles of the matrices in the last two dimensions; zeros above `diagonal`."""
@@ -352,7 +355,8 @@ def tril(F, input, *, diagonal=0):
     return F.xp.tril(input, diagonal.__index__())
 
 
-@op(layout="contiguous", inplace=True, input=lambda F, g, diagonal: F.triu(g, diagonal=diagonal),
+@op(dims="* [n m] -> * [n m] by moving",
+    layout="contiguous", inplace=True, input=lambda F, g, diagonal: F.triu(g, diagonal=diagonal),
     sample=lambda d: ([d.array((2, 3, 4))], dict(diagonal=d.int(-2, 3))))
 def triu(F, input, *, diagonal=0):
     """The upper triangles of the matrices in the last two dimensions; zeros below `diagonal`."""

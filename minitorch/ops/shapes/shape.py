@@ -39,7 +39,8 @@ def sum_to(F, input, *, shape):
     return F.xp.add.reduce(input, axes, dtype, keepdims=True).reshape(shape)
 
 
-@op(view=True, namespace=None, input=lambda F, g, input_shape: F.sum_to(g, shape=input_shape),
+@op(dims="* -> *=size",
+    view=True, namespace=None, input=lambda F, g, input_shape: F.sum_to(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 1, 3))], dict(size=d.choice([(2, 4, 3), (4, 2, -1, 3), (2, 1, 3)]))))
 def expand(F, input, *, size):
     """A view with dimensions of size 1 repeated to `size`, without copying; -1 keeps a size."""
@@ -75,7 +76,8 @@ def expand_method(self, *args, size=None, implicit=False):
 
 
 # ---- the same elements, another shape ----------------------------------------------------------------------
-@op(view=True, method=False, node_name="ViewBackward0",
+@op(dims="(*) -> (shape)",
+    view=True, method=False, node_name="ViewBackward0",
     input=lambda F, g, input_shape: F.reshape(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 3, 2))], dict(shape=d.choice([(-1,), (3, 4), (1, 2, 3, 2), (6, -1)]))))
 def reshape(F, input, *, shape):
@@ -105,14 +107,16 @@ def reshape_method(self, *args, shape=None):
     return reshape(self, ints(args) if shape is None else ints((shape,)))
 
 
-@op(view=True, input=lambda F, g, dim0, dim1: F.transpose(g, dim0=dim0, dim1=dim1),
+@op(dims="* dim0 dim1 -> * dim0@dim1 dim1@dim0",
+    view=True, input=lambda F, g, dim0, dim1: F.transpose(g, dim0=dim0, dim1=dim1),
     aliases=("swapdims",), sample=lambda d: ([d.array((2, 3, 4))], dict(dim0=d.int(-3, 2), dim1=d.int(-3, 2))))
 def transpose(F, input, *, dim0, dim1):
     """A view with two dimensions swapped."""
     return input.swapaxes(dim0, dim1) if input.ndim else input[...]
 
 
-@op(view=True, method=False, input=lambda F, g, dims: F.permute(g, dims=inverse(dims)),
+@op(dims="dims -> dims@0",
+    view=True, method=False, input=lambda F, g, dims: F.permute(g, dims=inverse(dims)),
     sample=lambda d: ([d.array((2, 3, 4))], dict(dims=d.choice([(2, 0, 1), (-1, 1, 0), (0, 1, 2)]))))
 def permute(F, input, *, dims):
     """A view with the dimensions in the order `dims`."""
@@ -129,21 +133,24 @@ def permute_method(self, *args, dims=None):
     return permute(self, ints(args) if dims is None else ints((dims,)))
 
 
-@op(view=True, input=lambda F, g, input_shape: F.reshape(g, shape=input_shape),
+@op(dims="* -> * dim=1",
+    view=True, input=lambda F, g, input_shape: F.reshape(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 3))], dict(dim=d.int(-3, 2))))
 def unsqueeze(F, input, *, dim):
     """A view with a dimension of size 1 inserted at `dim`."""
     return F.xp.expand_dims(input, dim)
 
 
-@op(view=True, namespace=None, input=lambda F, g: g, sample=lambda d: ([d.array((2, 3))], {}))
+@op(dims="*",
+    view=True, namespace=None, input=lambda F, g: g, sample=lambda d: ([d.array((2, 3))], {}))
 def alias(F, input):
     """The same elements of the same memory, as a view."""
     return input[...]
 
 
 # ---- copies and casts --------------------------------------------------------------------------------------
-@op(layout="first", namespace=None, inline=True, input=lambda F, g: g)
+@op(dims="*",
+    layout="first", namespace=None, inline=True, input=lambda F, g: g)
 def clone(F, input):
     """A copy of `input` with memory of its own, in the order of `input`'s memory."""
     return input.copy("K")

@@ -113,7 +113,8 @@ def squeeze(input, dim=None):
     return _squeeze(input, tuple([n for i, n in enumerate(shape) if n != 1 or i not in drop]))
 
 
-@op(name="squeeze", view=True, namespace=None,
+@op(dims="(*) -> (shape)",
+    name="squeeze", view=True, namespace=None,
     input=lambda F, g, input_shape: F.reshape(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 1, 3))], dict(shape=(2, 3))))
 def _squeeze(F, input, *, shape):
@@ -289,7 +290,8 @@ def narrow(input, dim, start, length):
     return along(input, d, slice(start, start + length))
 
 
-@op(view=True, input=lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_backward(
+@op(dims="* [dim1 dim2] -> * d@-1=diagonal(dim1, dim2, offset) by moving",
+    view=True, input=lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_backward(
         g, shape=input_shape, offset=offset, dim1=dim1, dim2=dim2),
     sample=lambda d: ([d.array((3, 4, 3))], dict(offset=d.int(-2, 3), dim1=d.choice([0, 1]), dim2=-1)))
 def diagonal(F, input, *, offset=0, dim1=0, dim2=1):
@@ -328,7 +330,8 @@ def _unbind(F, input, *, dim):
     return tuple([input[at + (i, ...)] for i in range(input.shape[dim])])   # the dots make a number a 0-d view
 
 
-@op(layout="contiguous", name="stack", namespace=None,
+@op(dims="* -> * dim=count by moving",
+    layout="contiguous", name="stack", namespace=None,
     joint=lambda F, g, needs, dim: F.unbind(g, dim=dim),
     sample=lambda d: ([d.array((2,)), d.array((2,))], dict(dim=d.int(0, 1))))
 def _stack(F, *pieces, dim):
@@ -371,7 +374,8 @@ def fill_sizes(F, g, sizes, dim, shape):
     return [F.expand(zero, size=(*shape[:dim], n, *shape[dim + 1:])) if x is None else x for x, n in zip(g, sizes)]
 
 
-@op(layout="joined", name="cat", namespace=None, joint=lambda F, g, needs, pieces_shape, dim: F.split(
+@op(dims="* [dim] -> * dim=sum(dim) by moving",
+    layout="joined", name="cat", namespace=None, joint=lambda F, g, needs, pieces_shape, dim: F.split(
         g, sizes=tuple([s[dim] for s in pieces_shape]), dim=dim),
     sample=lambda d: ([d.array((2, 2)), d.array((1, 2))], dict(dim=0)))
 def _cat(F, *pieces, dim):
@@ -478,7 +482,8 @@ def split_along(name, dim, least):
 hsplit, vsplit, dsplit = split_along("hsplit", 1, 1), split_along("vsplit", 0, 2), split_along("dsplit", 2, 3)
 
 
-@op(name="unfold", view=True, namespace=None,
+@op(dims="* [dimension] -> * dimension=windows(dimension, size, step) size@-1=size by moving",
+    name="unfold", view=True, namespace=None,
     input=lambda F, g, input_shape, dimension, size, step: F.unfold_backward(
         g, shape=input_shape, dimension=dimension, size=size, step=step),
     sample=lambda d: ([d.array((2, 5))], dict(dimension=1, size=d.int(1, 3), step=d.int(1, 2))))
