@@ -202,8 +202,7 @@ class Op:
         self.vjps = {x.name: self.vjps.get(x.name) for x in self.inputs}
         if self.name in OPS:
             raise TypeError(f"op {self.name}: it is defined already")
-        dims = "*" if self.dims is None or callable(self.dims) else self.dims
-        described = dims.partition("->")[0].count(",") + 1
+        described = 1 if callable(self.dims) else str(self.dims).partition("->")[0].count(",") + 1
         if described not in (1, len(self.inputs)):         # a lone "*" stands for all
             raise TypeError(f"op {self.name}: dims={self.dims!r} describes {described} inputs, "
                             f"it has {len(self.inputs)}")

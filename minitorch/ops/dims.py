@@ -2,7 +2,7 @@
 
 | written | read |
 |---|---|
-| ``*`` | all other dimensions, aligned from the right and broadcast; a column ``"*"``: elementwise |
+| ``*`` | all other dimensions, aligned from the right, broadcast; a column ``"*"``: elementwise |
 | ``n k, k m -> n m`` | a letter is one dimension, which is summed where the result lacks it |
 | ``* 2`` | a number is a dimension of that size |
 | ``n -> by max`` | it is combined otherwise: "max", "min", "avg" or "product" |
@@ -10,7 +10,9 @@
 | ``* dim -> *`` | an attribute's name stands where it says: an int, several, or None for all |
 | ``j@dim``, ``size@-1`` | dimension `j`, at the place that attribute `dim` says; last |
 | ``dims@0`` | the dimensions that attribute `dims` names, in its order, from the first place on |
-| ``dim=k``, ``d=f(n, offset)`` | a new size: an attribute's, or a function of sizes and attributes |
+| ``dim=k``, ``d=f(n, offset)`` | a new size: an attribute, or a function of sizes and attributes |
+| ``* dim of shape`` | attribute `shape` is the result's; a dimension of size 1 there is summed |
+| ``* each dim`` | a list of results: one for each index of `dim`, or element of an attribute |
 | ``x..`` | several dimensions, such as the spatial ones |
 | ``+ m`` | this input is added to the result, and broadcast to it |
 | ``(*) -> (shape)`` | the same elements in a row, given another shape |
@@ -19,18 +21,24 @@
 | ``{equation}`` | the attribute has the notation, as in `einsum` |
 | ``lambda causal: ...`` | a function of attributes that returns one of these, or None |
 
-One term for several inputs holds for each of them: ``* [dim] -> * dim=sum(dim)`` is `cat`. An op
-without this column (None) has a result that depends on values or on positions; it is treated by the
-general ways: `vmap` runs its reference, a DTensor is computed whole on each rank, nested and masked
-tensors refuse it. `bind` (`ops/labels.py`) lays a column over a call; what follows from it is
-derived there. `tests/ops/test_dims.py` compares each op with what its column says.
+One term for several inputs holds for each of them: ``* [dim] -> * dim=sum(dim)`` is `cat`. A size
+behind an input's word, ``y..=pooling.out``, is the size that it has.
+
+An op without this column (None) has a result whose shape depends on values (its column
+`by_values` is True), or it draws random numbers by position (its attribute `place`). It is treated
+by the general ways: `vmap` runs its reference, a DTensor is computed whole on each rank, nested and
+masked tensors refuse it. A function returns None where some attributes have that effect.
+
+`bind` (`ops/labels.py`) lays a column over a call; what follows from it is derived there.
+`tests/ops/test_dims.py` compares each op with what its column says.
 """
 
 import re
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["column_of", "combination", "is_along", "is_elementwise", "is_leading", "parse", "terms"]
+__all__ = ["broadcast", "column_of", "combination", "is_along", "is_elementwise", "is_leading",
+           "parse", "terms"]
 
 
 class Word(NamedTuple):
@@ -49,6 +57,8 @@ class Term(NamedTuple):
     words: tuple
     plus: bool = False          # it is added to the result
     flat: bool = False          # in parentheses: its elements in a row
+    of: str | None = None       # the attribute that has its shape
+    each: str | None = None     # the word or attribute with one result for each
 
 
 class Column(NamedTuple):
@@ -60,7 +70,8 @@ class Column(NamedTuple):
 
 
 WORD = re.compile(r"\s*(?:(?P<mark>[\[\]()+])|(?P<name>\*|\w+)(?P<group>\.\.)?"
-                  r"(?:@(?P<at>-?\w+))?(?:=(?P<size>[\w.]+(?:\([^)]*\))?))?)")
+                  r"(?:@(?P<at>-?\w+))?(?:=(?P<size>[\w.]+(?:\[\d+\]|\([^)]*\))?))?)")
+SUFFIX = re.compile(r"(?P<words>.*?)(?:\bof (?P<of>\w+))?\s*(?:\beach (?P<each>\w+))?")
 COMMA = re.compile(r",(?![^()]*\))")                       # between terms, not between arguments
 
 
@@ -75,12 +86,12 @@ def column_of(dims, attrs):
 
 
 def spaced(equation):
-    """The equation of an `einsum` in this notation: ``"...ij,jk->...ik"`` is ``* i j, j k -> * i k``."""
+    """An equation of `einsum` in this notation: ``"...ij,jk->...ik"`` is ``* i j, j k -> * i k``."""
     return " -> ".join([", ".join([" ".join(term.replace("...", "*")) for term in side.split(",")])
                         for side in equation.replace(" ", "").split("->")])
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=4096)                                   # of a function's texts there is no end
 def parse(text):
     """A text in index notation as a `Column`; ValueError for one that cannot be read."""
     body, _, by = text.partition(" by ")
@@ -93,7 +104,8 @@ def read(side):
 
 
 def term_of(text):
-    words, whole, plus, flat, place = [], False, False, False, 0
+    end = SUFFIX.fullmatch(text)
+    text, words, whole, plus, flat, place = end["words"].strip(), [], False, False, False, 0
     while place < len(text):
         m = WORD.match(text, place)
         if m is None or m.end() == place:
@@ -103,7 +115,14 @@ def term_of(text):
             words.append(Word(m["name"], bool(m["group"]), m["at"], m["size"], whole))
         whole = mark == "[" or whole and mark != "]"
         plus, flat = plus or mark == "+", flat or mark == "("
-    return Term(tuple(words), plus, flat)
+    return Term(tuple(words), plus, flat, end["of"], end["each"])
+
+
+def broadcast(a, b):
+    """The shape to which two shapes are broadcast."""
+    rank = max(len(a), len(b))
+    a, b = (1,) * (rank - len(a)) + tuple(a), (1,) * (rank - len(b)) + tuple(b)
+    return tuple([m if n == 1 else n for n, m in zip(a, b)])
 
 
 # ---- questions about a column --------------------------------------------------------------------
@@ -128,7 +147,7 @@ def is_elementwise(op):
         return False
     column = parse(dims)
     return column.by == "sum" and all(
-        term.words == (Word("*"),) and not term.flat for side in column[:2] for term in side)
+        term == Term((Word("*"),)) for side in column[:2] for term in side)
 
 
 def is_along(op):
@@ -137,6 +156,8 @@ def is_along(op):
             op.inputs[0].kind == "variadic" or "dim" not in dict(op.attrs)):
         return False
     inputs, results = terms(op.dims)
+    if any([term.each for term in parse(op.dims).outs]):
+        return False
     return inputs == [["*", "dim"]] and all(term in (["*"], ["*", "dim"]) for term in results)
 
 

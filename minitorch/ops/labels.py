@@ -9,7 +9,7 @@ short functions of labels; none of them knows an op by name.
 import math
 from dataclasses import dataclass, field
 
-from .dims import Term, Word, column_of, parse
+from .dims import Term, Word, broadcast, column_of, parse
 
 __all__ = ["Bound", "bind", "bytes_of", "flops_of", "mask_class", "shapes_of", "shardings"]
 
@@ -61,17 +61,21 @@ def bind(op, shapes, attrs=None, dims=None):
     several = len(column.ins) == 1 and len(shapes) != 1    # one term holds for all inputs
     call.terms = list(column.ins) * len(shapes) if several else list(column.ins)
     call.terms += [Term(())] * (len(shapes) - len(call.terms))
-    for term, shape in zip(call.terms, call.shapes):
-        call.ins.append(None if shape is None else lay(call, term, shape))
+    call.ins = [None] * len(shapes)
+    for i in sorted(range(len(shapes)), key=lambda i: call.terms[i].plus):   # these fit the others
+        if shapes[i] is not None:
+            call.ins[i] = lay(call, call.terms[i], shapes[i])
     if len(column.ins) == 1:
         note_joined(call)
     if reduces_by_weight(call):
         call.whole.update(call.sizes)
     call.names = names_of(call)
     for term in call.column.outs:
-        labels, sizes = result(call, term)
-        call.outs.append(labels)
-        call.out_shapes.append(sizes)
+        for value in each_of(call, term):
+            call.names[term.each] = value
+            labels, sizes = (result_of_shape if term.of else result)(call, term)
+            call.outs.append(labels)
+            call.out_shapes.append(sizes)
     return call
 
 
@@ -96,12 +100,10 @@ def reduces_by_weight(call):
 # ---- inputs --------------------------------------------------------------------------------------
 def lay(call, term, shape):
     """The labels of an input of this shape; notes sizes, and what is needed whole."""
-    if term.plus and not any([word.name == "*" for word in term.words]):
-        term = term._replace(words=term.words[max(len(term.words) - len(shape), 0):])
-    labels = labels_of(call, term, len(shape))
+    labels = trailing(call, term, len(shape)) if term.plus else labels_of(call, term, len(shape))
     stretches = term.plus or "equation" in call.attrs
     for label, n in zip(labels, shape):
-        old = call.sizes.setdefault(label, n)
+        old = call.sizes.setdefault(label, int(label[0]) if label[0].isdigit() else n)
         if old == n or n == 1 and (label[0] == "*" or stretches):
             continue
         if old == 1 and (label[0] == "*" or stretches or any([t.plus for t in call.column.ins])):
@@ -109,6 +111,14 @@ def lay(call, term, shape):
         elif label not in call.whole or len(call.column.ins) > 1:
             raise ValueError(f"index notation: {label[0]} is {old} and {n}")
     return labels
+
+
+def trailing(call, term, n):
+    """The labels of an input that is broadcast: the last `n` of those of an input of full size."""
+    many = sum([label[0] == "*" for label in call.sizes]) if any(
+        [word.name == "*" for word in term.words]) else 0
+    full = max(sum([word.name != "*" for word in term.words]) + many, n)
+    return labels_of(call, term, full if many else max(len(term.words), n))[full - n:]
 
 
 def labels_of(call, term, n):
@@ -152,8 +162,8 @@ def text_of(term):
 
 
 def group_size(call):
-    """The number of dimensions of a group beside ``*``: that of the new sizes of a result."""
-    return next(len(value_of(word.size, call)) for term in call.column.outs
+    """The number of dimensions of a group beside ``*``: that of the sizes that a group is given."""
+    return next(len(value_of(word.size, call)) for side in call.column[:2] for term in side
                 for word in term.words if word.group and word.size)
 
 
@@ -184,6 +194,26 @@ def note_joined(call):
 
 
 # ---- results -------------------------------------------------------------------------------------
+def each_of(call, term):
+    """The values of the name behind "each", one for each result; one None if there is none."""
+    if term.each in call.attrs and isinstance(call.attrs[term.each], (tuple, list)):
+        return call.attrs[term.each]
+    return range(call.sizes[term.each, 0]) if term.each else (None,)
+
+
+def result_of_shape(call, term):
+    """The labels and the shape of a result whose shape is an attribute, -1 for "as it is"."""
+    shape = list(call.attrs[term.of])
+    labels = list(labels_of(call, term, len(shape)))
+    for d, (label, n) in enumerate(zip(labels, shape)):
+        old = call.sizes.get(label)
+        shape[d] = old if n == -1 else n
+        if shape[d] != old:
+            labels[d] = (label[0], "new", d)
+            call.whole.update([labels[d]] if n == 1 else [labels[d], label])
+    return tuple(labels), tuple(shape)
+
+
 def result(call, term):
     """The labels and the shape of a result."""
     own = [(word, labels_and_sizes(call, word)) for word in kept_words(call, term)]
@@ -211,12 +241,12 @@ def kept_words(call, term):
 
 def labels_and_sizes(call, word):
     """The (label, size) pairs of a word of a result."""
-    labels = [x for x in dict.fromkeys([x for ls in call.ins if ls is not None for x in ls])
-              if x[0] == word.name]
-    labels.sort(key=lambda x: x[1:])
+    labels = known_labels(call, word)
     if word.size is None:
         if word.name.isdigit():
-            return [((word.name,), int(word.name))]
+            at = call.attrs.get(word.at)
+            many = len(at) if isinstance(at, (tuple, list)) else 1
+            return [((word.name, i), int(word.name)) for i in range(many)]
         return [(x, call.sizes[x]) for x in labels]
     sizes = value_of(word.size, call)
     if word.name == "*":
@@ -227,13 +257,21 @@ def labels_and_sizes(call, word):
     return found
 
 
+def known_labels(call, word):
+    """The labels of a word in the inputs; of a group, those of the first input that has it."""
+    found = [[x for x in labels if x[0] == word.name]
+             for term, labels in zip(call.terms, call.ins) if labels is not None
+             and any([w.name == word.name for w in term.words])]
+    return found[0] if found and word.group else sorted(set(sum(found, [])))
+
+
 def stretched(call, word, sizes):
     """``*=size``: the dimensions of ``*`` with new sizes, -1 where they stay as they are."""
     found = []
     for i, n in enumerate(sizes):
         label = ("*", i - len(sizes))
         old = call.sizes.get(label)
-        stays = old is not None and (n == -1 or word.size in call.attrs and n == old)
+        stays = old is not None and n == -1
         if not stays:
             call.whole.update([("new", i), label])
         found.append((label if stays else ("new", i), old if n == -1 else n))
@@ -286,6 +324,7 @@ def names_of(call):
     for (name, *_), n in call.sizes.items():
         found.setdefault(name, []).append(n)
     groups = {word.name for term in call.column.ins for word in term.words if word.group}
+    groups |= {name for name, value in call.attrs.items() if isinstance(value, (tuple, list))}
     found = {name: tuple(sizes) if len(sizes) > 1 or name in groups or name == "*" else sizes[0]
              for name, sizes in found.items()}
     found["rest"] = found.pop("*", ())
@@ -314,7 +353,33 @@ def padded(sizes, pad):
     return tuple([n + a + b if a or b else -1 for n, (a, b) in zip(sizes, pairs)])
 
 
-FUNCTIONS = dict(sum=sum, min=min, max=max, diagonal=diagonal, windows=windows, padded=padded)
+def sliced(n, start, stop, step):
+    """The number of elements that a slice takes of `n`."""
+    return len(range(*slice(start, stop, step).indices(n)))
+
+
+def with_last(sizes, n):
+    """`sizes` with `n` in place of the last."""
+    return (*sizes[:-1], n)
+
+
+def halved(sizes):
+    """The sizes of the Fourier transform of real numbers."""
+    return with_last(sizes, sizes[-1] // 2 + 1)
+
+
+def times(n, by):
+    """A size times another, or times all of several."""
+    return n * (by if by.__class__ is int else math.prod(by))
+
+
+def over(n, by):
+    """The size before `times`."""
+    return n // times(1, by)
+
+
+FUNCTIONS = {f.__name__: f for f in (
+    sum, min, max, diagonal, windows, padded, sliced, with_last, halved, times, over, broadcast)}
 
 
 # ---- what follows --------------------------------------------------------------------------------
@@ -354,11 +419,8 @@ def attributes_for(call, out_shapes):
     """The attributes of the same call with results of other shapes: those that name sizes."""
     attrs = dict(call.attrs)
     for term, shape in zip(call.column.outs, out_shapes):
-        for word in term.words:
-            if term.flat:
-                attrs[word.name] = tuple(shape)
-            elif word.name == "*" and word.size in attrs:
-                attrs[word.size] = tuple(shape)
+        if term.flat or term.of:
+            attrs[term.of or term.words[0].name] = tuple(shape)
     return attrs
 
 
@@ -382,8 +444,8 @@ def bytes_of(call, itemsize):
 
 
 def mask_class(call):
-    """What becomes of masks: "combine" (each element its own), "reduce", "move" (the same op on the
-    mask) or "fill" (neutral values first)."""
+    """The way of masks through a call: "combine" (each element its own), "reduce", "move" (the same
+    op on the mask) or "fill" (neutral values first)."""
     if call.column.by == "moving" or call.column.ins[0].flat:
         return "move"
     kept = {x for labels in call.outs for x in labels}
