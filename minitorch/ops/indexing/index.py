@@ -6,6 +6,8 @@ Integers, slices, None and Ellipsis give views. Lists and tensors, of integers o
 an element that was taken several times is summed.
 """
 
+from functools import reduce
+
 from ...core.grad_mode import grad_mode, open_batches, open_levels
 from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, overwrite
@@ -16,6 +18,7 @@ from ...explain.failures import wrong_index
 from ...host.data import as_number
 from ...host.indices import is_array, parse
 from ..define import method, op
+from ..dims import broadcast
 from ..shapes.memory import is_same_memory
 
 
@@ -28,7 +31,59 @@ def name_of_view(node):
     return kinds.get(type(last[0]), "SliceBackward0") if last else "AliasBackward0"
 
 
-@op(name="slice", view=True, namespace=None, node_name=name_of_view,
+def words_of(index):
+    """Index notation of ``x[index]``: the words of `x` and of the result. None for a mask, whose
+    values say how many elements there are."""
+    arrays = [part for part in index if hasattr(part, "shape")]
+    if any([part.dtype.kind == "b" for part in arrays]):
+        return None
+    ins, outs, taken = [], [], []                          # taken: places in `ins` and `outs`
+    dotted = any([part is Ellipsis for part in index])
+    for i, part in enumerate(index if dotted else (*index, ...)):
+        if part is Ellipsis or isinstance(part, slice) and part == slice(None):
+            word = "*" if part is Ellipsis else f"d{i}"
+            ins.append(word)
+            outs.append(word)
+        elif part is None:
+            outs.append(f"n{i}=1")
+        elif isinstance(part, slice):
+            ins.append(f"[d{i}]")
+            outs.append(f"s{i}=sliced(d{i}, {part.start}, {part.stop}, {part.step})")
+        else:
+            ins.append(f"[d{i}]")
+            taken.append((i, len(outs)))
+    if arrays:                                             # side by side: their dimensions stay there
+        side_by_side = taken[-1][0] - taken[0][0] == len(taken) - 1
+        place = taken[0][1] if side_by_side else 0
+        sizes = reduce(broadcast, [part.shape for part in arrays])
+        outs[place:place] = [f"i{i}={n}" for i, n in enumerate(sizes)]
+    return ins, outs
+
+
+def slice_dims(index):
+    """Index notation of an index, an attribute: what it takes as a whole stays a dimension."""
+    words = words_of(index)
+    return words and f"{' '.join(words[0])} -> {' '.join(words[1])} by moving"
+
+
+def slice_backward_dims(index):
+    """That of the transpose: the dimensions that the index made are used up."""
+    words = words_of(index)
+    return words and f"{used(words[1])} -> {' '.join(words[0])} of shape"
+
+
+def put_dims(index):
+    """That of an index that is written to."""
+    words = words_of(index)
+    return words and f"{' '.join(words[0])}, + {used(words[1])} -> {' '.join(words[0])}"
+
+
+def used(outs):
+    return " ".join([f"[{word.partition('=')[0]}]" if "=" in word else word for word in outs])
+
+
+@op(dims=slice_dims,
+    name="slice", view=True, namespace=None, node_name=name_of_view,
     input=lambda F, g, index, input_shape: F.slice_backward(g, index=index, shape=input_shape),
     sample=lambda d: ([d.array((3, 4, 2))], dict(index=d.choice(
         [(1,), (slice(0, 2), None, -1), (Ellipsis, slice(None, None, 2), 1), (slice(3, 1),)]))))
@@ -38,7 +93,8 @@ def _slice(F, input, *, index):
     return out if out.__class__ is F.ndarray else input[index + (...,)]  # one element: as a 0-d view, not a number
 
 
-@op(namespace=None, input=lambda F, g, index: F.slice(g, index=index),
+@op(dims=slice_backward_dims,
+    namespace=None, input=lambda F, g, index: F.slice(g, index=index),
     sample=lambda d: ([d.array((4, 2))], dict(index=(1,), shape=(3, 4, 2))))
 def slice_backward(F, input, *, index, shape):
     """Zeros of `shape` with `input` put at `index`: the transpose of `slice`."""
@@ -47,7 +103,8 @@ def slice_backward(F, input, *, index, shape):
     return out
 
 
-@op(namespace=None, node_name="IndexBackward0",
+@op(dims=slice_dims,
+    namespace=None, node_name="IndexBackward0",
     input=lambda F, g, index, input_shape: F.index_backward(g, index=index, shape=input_shape),
     sample=lambda d: ([d.array((3, 4, 2))], dict(index=d.choice(
         [(d.given([0, 0, 2]),), (slice(None), d.given([[1, 1], [3, 0]])), (d.given([True, False, True]), 1)]))))
@@ -56,7 +113,8 @@ def index(F, input, *, index):
     return input[index]
 
 
-@op(namespace=None, input=lambda F, g, index: F.index(g, index=index),
+@op(dims=slice_backward_dims,
+    namespace=None, input=lambda F, g, index: F.index(g, index=index),
     sample=lambda d: ([d.array((3, 4, 2))], dict(index=(d.given([0, 0, 2]),), shape=(4, 4, 2))))
 def index_backward(F, input, *, index, shape):
     """Zeros of `shape` with `input` added at `index`, repeated positions summed: the transpose of `index`."""
@@ -103,7 +161,8 @@ def of_one_batch(x, item):
 
 
 # ---- writing -----------------------------------------------------------------------------------------------
-@op(layout="first", name="index_put", namespace=None, promotion=None,
+@op(dims=put_dims,
+    layout="first", name="index_put", namespace=None, promotion=None,
     input=lambda F, g, index: F.index_put(g, 0.0, index=index),
     values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
     sample=lambda d: ([d.array((3, 4)), d.array((2, 4))], dict(index=d.choice([(d.given([0, 2]),), (slice(0, 2),)]))))
@@ -114,7 +173,8 @@ def _index_put(F, input, values: Number, *, index):
     return out
 
 
-@op(namespace=None, node_name="IndexPutBackward0", promotion=None,
+@op(dims=put_dims,
+    namespace=None, node_name="IndexPutBackward0", promotion=None,
     input=lambda F, g: g,
     values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
     sample=lambda d: ([d.array((3, 4)), d.array((3, 4))], dict(index=(d.given([0, 2, 0]),))))

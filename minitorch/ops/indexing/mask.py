@@ -49,7 +49,8 @@ def masked_select(F, input, mask: Other):
     return input[mask]
 
 
-@op(namespace=None, input=lambda F, g, mask: F.masked_select(g, mask),
+@op(dims="[k], [*] -> *=broadcast(*, shape)",
+    namespace=None, input=lambda F, g, mask: F.masked_select(g, mask),
     sample=lambda d: ([d.array((4,)), d.given([[True, False, True], [True, True, False]])], dict(shape=(1, 3))))
 def masked_select_backward(F, input, mask: Other, *, shape):
     """Zeros of the broadcast of `shape` and `mask` with `input` put where it is True: undoes `masked_select`."""
@@ -58,7 +59,8 @@ def masked_select_backward(F, input, mask: Other, *, shape):
     return out
 
 
-@op(layout="contiguous", inplace=True, promotion="same",
+@op(dims="[*], [*], [s..] -> [*]",
+    layout="contiguous", inplace=True, promotion="same",
     input=lambda F, g, mask: F.masked_fill(g, mask, 0.0),
     source=lambda F, g, mask, source_shape: F.pad_flat(F.masked_select(g, mask), shape=source_shape),
     sample=lambda d: ([d.array((2, 3)), d.mask((2, 3)), d.array((2, 4))], {}))
@@ -81,7 +83,9 @@ def check_source(source, n):
                                   f"{source.size} elements for {n} places"))
 
 
-@op(node_name="PaddedToBackward0", namespace=None, input=lambda F, g, input_shape: F.take_first(g, n=input_shape[0]),
+@op(dims="[k] -> x.. of shape",
+    node_name="PaddedToBackward0", namespace=None, input=lambda F, g,
+    input_shape: F.take_first(g, n=input_shape[0]),
     sample=lambda d: ([d.array((4,))], dict(shape=(2, 3))))
 def pad_flat(F, input, *, shape):
     """A tensor of `shape` that begins with the elements of the vector `input`; the rest is zero."""
@@ -90,7 +94,8 @@ def pad_flat(F, input, *, shape):
     return out
 
 
-@op(layout="contiguous",
+@op(dims="[x..] -> k=n",
+    layout="contiguous",
     node_name="FirstOfBackward0", namespace=None, input=lambda F, g, input_shape: F.pad_flat(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 3))], dict(n=4)))
 def take_first(F, input, *, n):

@@ -82,7 +82,8 @@ def _gather(F, input, index: Other, *, dim):
     return row_of(input)[elements("gather", F.xp, input.shape, index, axis(input, dim))]
 
 
-@op(namespace=None, promotion="any",
+@op(dims="* j@dim, * j@dim -> * dim of shape",
+    namespace=None, promotion="any",
     input=lambda F, g, index, dim: F.gather(g, index, dim=dim),
     sample=lambda d: ([d.array((2, 4)), d.integers((2, 4), 0, 2)], dict(shape=(2, 3), dim=1)))
 def gather_backward(F, input, index: Other, *, shape, dim):
@@ -151,7 +152,8 @@ def other_factors(F, input, index, src, out, dim):
     return F.where(at_zero, F.masked_fill(rest, other_zeros > 0, 0.0), F.gather(out, index, dim=dim) / factors)
 
 
-@op(namespace=None, promotion="any", node_name="ScatterReduceBackward0",
+@op(dims="* [dim], * [j@dim], * [j@dim] -> * [dim]",
+    namespace=None, promotion="any", node_name="ScatterReduceBackward0",
     joint=lambda F, g, needs, input, index, src, out, dim: extreme_grads(F, g, input, index, src, out, dim),
     sample=lambda d: ([d.distinct((2, 3)) * 0.9, d.integers((2, 4), 0, 2), d.distinct((2, 4))],
                       dict(dim=1, name=d.choice(["maximum", "minimum"]))))
@@ -321,7 +323,9 @@ def _index_select(F, input, index: Other, *, dim):
     return F.xp.take(input, index.reshape(-1), axis=dim)
 
 
-@op(namespace=None, promotion="any", input=lambda F, g, index, dim: F.index_select(g, index, dim=dim),
+@op(dims="* i@dim, i -> * dim of shape",
+    namespace=None, promotion="any", input=lambda F, g, index,
+    dim: F.index_select(g, index, dim=dim),
     sample=lambda d: ([d.array((3, 2)), d.integers((3,), 0, 3)], dict(shape=(4, 2), dim=0)))
 def index_select_backward(F, input, index: Other, *, shape, dim):
     """Zeros of `shape` with slices added where `index` says along `dim`: the transpose of `index_select`."""
@@ -423,7 +427,8 @@ def _index_fill(F, input, index: Other, value: Number, *, dim):
     return out
 
 
-@op(namespace=None, sample=lambda d: ([d.integers((3,), -2, 1)], dict(size=2)))
+@op(namespace=None, by_values=True,
+    sample=lambda d: ([d.integers((3,), -2, 1)], dict(size=2)))
 def unique_indices(F, input, *, size):
     """Indices counted from the front, each once."""
     return F.xp.unique(input % size)
@@ -488,7 +493,8 @@ def check_flat(name, index, n, kind="int64"):
         raise worded(IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements."))
 
 
-@op(layout="contiguous", overlap=False,
+@op(dims="[x..], i.. -> i.. by moving",
+    layout="contiguous", overlap=False,
     input=lambda F, g, index, input_shape: F.put(F.new_zeros(g, shape=input_shape), index, g, accumulate=True),
     sample=lambda d: ([d.array((2, 3)), d.integers((4,), -6, 5)], {}))
 def take(F, input, index: Other):
@@ -497,13 +503,14 @@ def take(F, input, index: Other):
     return input.reshape(-1)[index]
 
 
-@op(namespace=None, sample=lambda d: ([d.array((2,))], dict(shape=(2, 3))))
+@op(dims="* -> * of shape", namespace=None, sample=lambda d: ([d.array((2,))], dict(shape=(2, 3))))
 def new_zeros(F, input, *, shape):
     """Zeros of `shape` in the dtype of `input`."""
     return F.xp.zeros(shape, input.dtype)
 
 
-@op(layout="first", name="put", namespace=None, promotion="numbers",
+@op(dims="[x..], [i..], [s..] -> [x..]",
+    layout="first", name="put", namespace=None, promotion="numbers",
     input=lambda F, g, index, accumulate: g if accumulate else F.put(g, index, 0.0, accumulate=False),
     source=lambda F, g, index, source_shape: F.reshape(F.take(g, index), shape=source_shape),
     sample=lambda d: ([d.array((2, 3)), d.given([4, -1]), d.array((2,))], dict(accumulate=d.bool())))

@@ -14,7 +14,8 @@ from ..shapes.view import dim_of
 
 
 # ---- positions in an order ---------------------------------------------------------------------------------
-@op(name="searchsorted", namespace=None, promotion=None, sample=lambda d: (
+@op(dims="* [s], * v, * [s] -> * v",
+    name="searchsorted", namespace=None, promotion=None, sample=lambda d: (
     [d.array((2, 5)).cumsum(1), d.array((2, 3))], dict(right=d.bool(), out_int32=False)))
 def _searchsorted(F, sorted_sequence: Other, input: Number, sorter: Other = None, *, right=False, out_int32=False):
     """How many elements of the innermost dimension of `sorted_sequence` are less than each of `input`.

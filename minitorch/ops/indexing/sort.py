@@ -134,7 +134,8 @@ def _nanmedian(F, input, *, dim, keepdim):
     return picked(return_types.nanmedian, F.xp, input, middle(F.xp, input, dim, True), dim, keepdim)
 
 
-@op(node_name="MedianBackward0", promotion="any", refuses="bc", namespace=None, kinks="ties",
+@op(dims="[x..] ->",
+    node_name="MedianBackward0", promotion="any", refuses="bc", namespace=None, kinks="ties",
     sample=lambda d: ([d.distinct((2, 3))], dict(skip_nan=d.bool())),
     input=lambda F, g, input, out: shared_of_all(F, g, input, out))
 def median_all(F, input, *, skip_nan):
