@@ -37,7 +37,8 @@ def fft_complex(F, input, *, dims, norm, inverse):
     return transform(input, None, dims, norm).astype(input.dtype, copy=False)
 
 
-@op(namespace=None, layout="contiguous", complex="conjugate", node_name="FftR2CBackward0",
+@op(dims="* [dims] -> * dims=halved(dims)",
+    namespace=None, layout="contiguous", complex="conjugate", node_name="FftR2CBackward0",
     sample=lambda d: ([d.array((2, 3, 4))], dict(dims=d.choice([(2,), (0, 1)]), norm=d.choice(NORMS))),
     input=lambda F, g, dims, norm, input_shape: from_half(F, g, dims, norm, input_shape))
 def fft_half(F, input, *, dims, norm):
@@ -54,7 +55,8 @@ def from_half(F, g, dims, norm, shape):
     return F.real(F.fft_complex(padded, dims=dims, norm=SWAPPED[norm], inverse=True))
 
 
-@op(namespace=None, layout="contiguous", complex="conjugate", node_name="FftC2RBackward0",
+@op(dims="* [dims] -> * dims=with_last(dims, n)",
+    namespace=None, layout="contiguous", complex="conjugate", node_name="FftC2RBackward0",
     sample=lambda d: half_sample(d),
     input=lambda F, g, dims, norm, n: to_half(F, g, dims, norm, n))
 def fft_real(F, input, *, dims, n, norm):

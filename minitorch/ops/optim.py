@@ -11,7 +11,7 @@ def sample_total_norm(d):
         norm_type=d.choice([2.0, 1.0, float("inf"), 3.0]))
 
 
-@op(promotion=None, namespace=None, sample=sample_total_norm)
+@op(dims="[x..] ->", promotion=None, namespace=None, sample=sample_total_norm)
 def total_norm(F, *tensors, norm_type):
     """The norm of all elements of all tensors together: the norm of their norms, each in the tensors' dtype."""
     norms = [F.fp32.vector_norm(x, ord=norm_type) for x in tensors]

@@ -422,13 +422,14 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, 
 
 
 # ---- the out-of-place twins of x.zero_() and x.copy_(...) -----------------------------------------------
-@op(namespace=None, inline=True, input=lambda F, g: F.zero(g))
+@op(dims="*", namespace=None, inline=True, input=lambda F, g: F.zero(g))
 def zero(F, input):
     """Zeros like `input`."""
     return F.xp.zeros_like(input)
 
 
-@op(namespace=None, sample=lambda d: ([d.array(), x := d.array()], dict(shapes=(x.shape,))),
+@op(dims="[x..] -> [x..]",
+    namespace=None, sample=lambda d: ([d.array(), x := d.array()], dict(shapes=(x.shape,))),
     joint=lambda F, g, needs, shapes: (g, *[F.expand(F.zero(F.sum(g)), size=shape) for shape in shapes]))
 def tied(F, *tensors, shapes):
     """The first of `tensors`; the gradient of the others, which have these `shapes`, is zero."""

@@ -278,7 +278,14 @@ def old_cholesky(input, upper=False):
 
 
 # ---- QR ----------------------------------------------------------------------------------------------------
-@op(complex="conjugate", name="qr", namespace=None, node_name="LinalgQrBackward0", outputs=(True, True),
+def qr_dims(complete):
+    return ("* [n m] -> * [n n], * [n m]" if complete
+            else "* [n m] -> * [n] k=min(n, m), * k=min(n, m) [m]")
+
+
+@op(dims=qr_dims,
+    complex="conjugate", name="qr", namespace=None, node_name="LinalgQrBackward0",
+    outputs=(True, True),
     joint=lambda F, g, needs, out, complete: (qr_slope(F, g, out, complete),),
     sample=lambda d: ([d.spread_matrix()[:, :d.int(2, 3)]], dict(complete=False)))
 def _qr(F, input, *, complete):
@@ -344,7 +351,14 @@ def converged(svd, input, *options):
                                  "non-finite values or has too many repeated singular values.")) from None
 
 
-@op(complex="conjugate", name="svd", namespace=None, node_name="LinalgSvdBackward0", outputs=(True, True, True),
+def svd_dims(full):
+    return ("* [n m] -> * [n n], * k=min(n, m), * [m m]" if full
+            else "* [n m] -> * [n] k=min(n, m), * k=min(n, m), * k=min(n, m) [m]")
+
+
+@op(dims=svd_dims,
+    complex="conjugate", name="svd", namespace=None, node_name="LinalgSvdBackward0",
+    outputs=(True, True, True),
     joint=lambda F, g, needs, out: (svd_slope(F, g, out),),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3)]], dict(full=False)))
 def _svd(F, input, *, full):
@@ -498,7 +512,9 @@ def eigvalsh(A, UPLO="L"):
 
 
 # ---- eigenvalues of any matrix: complex --------------------------------------------------------------------
-@op(name="eig", namespace=None, node_name="LinalgEigBackward0", outputs=(True, True), complex="conjugate",
+@op(dims="* [n n] -> * [n], * [n n]",
+    name="eig", namespace=None, node_name="LinalgEigBackward0", outputs=(True, True),
+    complex="conjugate",
     joint=lambda F, g, needs, out, input_dtype: (F.to(eig_slope(F, g, out), dtype=input_dtype),),
     sample=lambda d: ([d.array((2, 1, 1))], {}))           # larger ones: tests/autograd/test_complex.py
 def _eig(F, input):

@@ -121,7 +121,9 @@ def lower_transposed(F, lu):
     return F.unit_diagonal(F.triu(t(F, lu), diagonal=1))
 
 
-@op(namespace=None, input=lambda F, g: F.triu(g, diagonal=1) + F.tril(g, diagonal=-1), tangent="transpose",
+@op(dims="* [n m] -> * [n m]",
+    namespace=None, input=lambda F, g: F.triu(g, diagonal=1) + F.tril(g, diagonal=-1),
+    tangent="transpose",
     sample=lambda d: ([d.array((2, 3, 3))], {}))
 def unit_diagonal(F, input):
     """A copy with ones on the diagonal."""

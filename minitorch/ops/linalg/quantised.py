@@ -6,7 +6,8 @@ from ...core.op import Other
 from ..define import composite, op
 
 
-@op(promotion="same", refuses="iub", namespace=None, layout="contiguous",
+@op(dims="n k, m k, m -> n m",
+    promotion="same", refuses="iub", namespace=None, layout="contiguous",
     input=lambda F, g, mat2, scales, input_dtype: F.gemm(g * scales, F.to(mat2, dtype=input_dtype)),
     scales=lambda F, g, input, mat2, input_dtype: F.sum(
         g * F.gemm(input, F.transpose(F.to(mat2, dtype=input_dtype), dim0=0, dim1=1)), dim=0, keepdim=False),

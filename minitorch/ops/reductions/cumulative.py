@@ -75,7 +75,9 @@ def recurrence_slopes(F, g, needs, factor, out, dim):
     return slope, slope * F.shift(out, by=1, dim=dim, fill=0) if needs[1] else None
 
 
-@op(complex="holomorphic", node_name="RecurrenceBackward0", promotion="same", namespace=None, joint=recurrence_slopes,
+@op(dims="* [dim], * [dim] -> * [dim]",
+    complex="holomorphic", node_name="RecurrenceBackward0", promotion="same", namespace=None,
+    joint=recurrence_slopes,
     sample=lambda d: ([d.array((5, 2)), d.array((5, 2))], dict(dim=0)))
 def linear_recurrence(F, input, factor, *, dim):
     """``y[i] = input[i] + factor[i] * y[i - 1]`` along `dim`, in log2(n) steps, each on the whole array.

@@ -57,7 +57,9 @@ def amin(F, input, *, dim=(), keepdim=False):
     return F.xp.minimum.reduce(input, axes(input, dim), None, None, keepdim)
 
 
-@op(namespace=None, promotion="any", sample=lambda d: ([d.integers((2, 3), 0, 2), d.integers((2, 1), 0, 2)], {}))
+@op(dims="*",
+    namespace=None, promotion="any",
+    sample=lambda d: ([d.integers((2, 3), 0, 2), d.integers((2, 1), 0, 2)], {}))
 def attains(F, input: Other, value: Other):
     """True where `input` equals `value`, one of its elements; NaN equals NaN."""
     return (input == value) | (F.xp.isnan(input) & F.xp.isnan(value))
@@ -69,14 +71,16 @@ def shared_of_all(F, g, input, out):
     return F.where(at, g / F.sum(F.to(at, dtype=g.dtype)), 0.0)
 
 
-@op(namespace=None, node_name="MaxBackward0", promotion="any", refuses="c", kinks="ties",
+@op(dims="x.. -> by max",
+    namespace=None, node_name="MaxBackward0", promotion="any", refuses="c", kinks="ties",
     sample=lambda d: ([d.distinct((2, 3))], {}), input=lambda F, g, input, out: shared_of_all(F, g, input, out))
 def largest(F, input):
     """The largest of all elements."""
     return F.amax(input)
 
 
-@op(namespace=None, node_name="MinBackward0", promotion="any", refuses="c", kinks="ties",
+@op(dims="x.. -> by min",
+    namespace=None, node_name="MinBackward0", promotion="any", refuses="c", kinks="ties",
     sample=lambda d: ([d.distinct((2, 3))], {}), input=lambda F, g, input, out: shared_of_all(F, g, input, out))
 def smallest(F, input):
     """The smallest of all elements."""
@@ -132,7 +136,9 @@ def put_back(F, g, index, shape, dim, keepdim):
     return F.put_along_dim(g, index, shape=shape, dim=dim)
 
 
-@op(node_name="PutAlongBackward0", namespace=None, input=lambda F, g, index, dim: F.take_along_dim(g, index, dim=dim),
+@op(dims="* j@dim, * j@dim -> * dim of shape",
+    node_name="PutAlongBackward0", namespace=None, input=lambda F, g, index,
+    dim: F.take_along_dim(g, index, dim=dim),
     sample=lambda d: ([d.array((2, 1)), d.integers((2, 1), 0, 2)], dict(shape=(2, 3), dim=1)))
 def put_along_dim(F, input, index: Other, *, shape, dim):
     """Zeros of `shape` with `input` put where `index` says along `dim`; no position twice (else: `gather_backward`)."""

@@ -35,7 +35,12 @@ def check_bincount(input, weights, minlength):
                            f"{list(input.shape)}")
 
 
-@op(name="histogramdd", namespace=None, promotion="any", sample=lambda d: (
+def box_dims(edges):
+    return f"n [d], n -> {' '.join([f'b{i}={len(e) - 1}' for i, e in enumerate(edges)])}"
+
+
+@op(dims=box_dims,
+    name="histogramdd", namespace=None, promotion="any", sample=lambda d: (
     [d.array((6, 2))], dict(edges=tuple([d.array((4,)).cumsum() for _ in range(2)]))))
 def _histogramdd(F, input, weight: Other = None, *, edges=()):
     """How many of the points `input`, (N, D), or how much `weight`, (N,), lies in each box between D rows of edges.

@@ -29,7 +29,9 @@ def ints(sizes):
 
 
 # ---- broadcasting ------------------------------------------------------------------------------------------
-@op(namespace=None, promotion="any", inline=True, input=lambda F, g, input_shape: F.expand(g, size=input_shape),
+@op(dims="* -> * of shape",
+    namespace=None, promotion="any", inline=True, input=lambda F, g,
+    input_shape: F.expand(g, size=input_shape),
     sample=lambda d: ([d.array((2, 3, 1, 2))], dict(shape=d.choice([(3, 1, 2), (1, 3, 1, 1), (2,), (2, 3, 1, 2)]))))
 def sum_to(F, input, *, shape):
     """Sum over the axes along which `shape` was broadcast: the transpose of `expand`."""
@@ -39,7 +41,7 @@ def sum_to(F, input, *, shape):
     return F.xp.add.reduce(input, axes, dtype, keepdims=True).reshape(shape)
 
 
-@op(dims="* -> *=size",
+@op(dims="* -> * of size",
     view=True, namespace=None, input=lambda F, g, input_shape: F.sum_to(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 1, 3))], dict(size=d.choice([(2, 4, 3), (4, 2, -1, 3), (2, 1, 3)]))))
 def expand(F, input, *, size):
@@ -156,13 +158,14 @@ def clone(F, input):
     return input.copy("K")
 
 
-@op(namespace=None, node_name="CloneBackward0", input=lambda F, g: g)
+@op(dims="*", namespace=None, node_name="CloneBackward0", input=lambda F, g: g)
 def copy_contiguous(F, input):
     """A copy of `input` with memory of its own, in the order of the indices."""
     return input.copy("C")
 
 
-@op(layout="first", name="to", namespace=None, node_name="ToCopyBackward0",
+@op(dims="*",
+    layout="first", name="to", namespace=None, node_name="ToCopyBackward0",
     input=lambda F, g, input_dtype: F.to(g, dtype=input_dtype),
     casts=False,
     sample=lambda d: ([d.array()], dict(dtype=float64)))
@@ -180,7 +183,9 @@ def some_place(d):
                 layout=((3, 4), (4, 1), 0))
 
 
-@op(view=True, namespace=None, sample=lambda d: ([d.array((3, 4))], some_place(d)), tangent="transpose",
+@op(dims="[x..] -> y..=size",
+    view=True, namespace=None, sample=lambda d: ([d.array((3, 4))], some_place(d)),
+    tangent="transpose",
     input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_backward(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided(F, input, *, size, stride, storage_offset, layout):
@@ -188,7 +193,8 @@ def as_strided(F, input, *, size, stride, storage_offset, layout):
     return F.of_memory(input, size, stride, storage_offset)
 
 
-@op(namespace=None, sample=lambda d: ([d.array((2, 2))], some_place(d)),
+@op(dims="[y..] -> x..=layout[0]",
+    namespace=None, sample=lambda d: ([d.array((2, 2))], some_place(d)),
     input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_take(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided_backward(F, input, *, size, stride, storage_offset, layout):
@@ -200,7 +206,8 @@ def as_strided_backward(F, input, *, size, stride, storage_offset, layout):
     return flat.astype(input.dtype).reshape(layout[0])
 
 
-@op(namespace=None, sample=lambda d: ([d.array((3, 4))], some_place(d)),
+@op(dims="[x..] -> y..=size",
+    namespace=None, sample=lambda d: ([d.array((3, 4))], some_place(d)),
     input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_backward(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided_take(F, input, *, size, stride, storage_offset, layout):
@@ -210,7 +217,9 @@ def as_strided_take(F, input, *, size, stride, storage_offset, layout):
     return padded[take + 1]
 
 
-@op(namespace=None, node_name="CopySlices", sample=lambda d: ([d.array((3, 4)), d.array((2, 2))], dict(
+@op(dims="[x..], [y..] -> [x..]",
+    namespace=None, node_name="CopySlices",
+    sample=lambda d: ([d.array((3, 4)), d.array((2, 2))], dict(
         size=(2, 2), stride=d.choice([(1, 2), (4, 1)]), storage_offset=d.int(0, 3), layout=((3, 4), (4, 1), 0))),
     input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_zero(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout),
@@ -225,7 +234,8 @@ def as_strided_scatter(F, input, src, *, size, stride, storage_offset, layout):
     return out.reshape(input.shape)
 
 
-@op(namespace=None, sample=lambda d: ([d.array((3, 4))], dict(
+@op(dims="[x..] -> [x..]",
+    namespace=None, sample=lambda d: ([d.array((3, 4))], dict(
         size=(2, 2), stride=d.choice([(1, 2), (4, 1)]), storage_offset=d.int(0, 3), layout=((3, 4), (4, 1), 0))),
     input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_zero(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))

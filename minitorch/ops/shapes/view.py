@@ -312,7 +312,9 @@ def first_of(offset, dim1, dim2, ndim):
     return tuple(index)
 
 
-@op(namespace=None, input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset=offset, dim1=dim1, dim2=dim2),
+@op(dims="* [d@-1] -> * dim1 dim2 of shape",
+    namespace=None, input=lambda F, g, offset, dim1,
+    dim2: F.diagonal(g, offset=offset, dim1=dim1, dim2=dim2),
     sample=lambda d: ([d.array((4, 2))], dict(shape=(3, 4, 3), offset=1, dim1=0, dim2=2)))
 def diagonal_backward(F, input, *, shape, offset, dim1, dim2):
     """Zeros of `shape` with `input` on a diagonal: the transpose of `diagonal`."""
@@ -321,7 +323,8 @@ def diagonal_backward(F, input, *, shape, offset, dim1, dim2):
     return out
 
 
-@op(name="unbind", view=True, namespace=None, outputs="list",
+@op(dims="* [dim] -> * each dim",
+    name="unbind", view=True, namespace=None, outputs="list",
     joint=lambda F, g, needs, input_shape, dim: (F.stack(*fill_in(F, g, dim, input_shape), dim=dim),),
     sample=lambda d: ([d.array((3, 2))], dict(dim=d.int(0, 1))))
 def _unbind(F, input, *, dim):
@@ -353,7 +356,8 @@ def unbind(input, dim=0):
     return _unbind(input, dim_of(input, dim))
 
 
-@op(name="split", view=True, namespace=None, outputs="list",
+@op(dims="* [dim] -> * dim=sizes each sizes",
+    name="split", view=True, namespace=None, outputs="list",
     joint=lambda F, g, needs, input_shape, sizes, dim: (F.cat(*fill_sizes(F, g, sizes, dim, input_shape), dim=dim),),
     sample=lambda d: ([d.array((4, 2))], dict(sizes=(1, 3), dim=0)))
 def _split(F, input, *, sizes, dim):
@@ -496,7 +500,8 @@ def _unfold(F, input, *, dimension, size, step):
     return F.strided(input, (*shape, size), (*strides, input.strides[dimension]))
 
 
-@op(namespace=None,
+@op(dims="* [w@dimension] [s@-1] -> * dimension of shape",
+    namespace=None,
     input=lambda F, g, dimension, size, step: F.unfold(g, dimension=dimension, size=size, step=step),
     sample=lambda d: ([d.array((2, 2, 3))], dict(shape=(2, 5), dimension=1, size=3, step=2)))
 def unfold_backward(F, input, *, shape, dimension, size, step):
