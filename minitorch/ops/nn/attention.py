@@ -42,7 +42,15 @@ def some_keys(d):
     return d.mask((2, 3)) | [True, False, False]
 
 
-@op(layout="contiguous", promotion="floating", namespace=None, node_name="ScaledDotProductAttentionBackward0",
+def weights_dims(causal):
+    """A causal mask goes by the position of the query."""
+    rows = "[l]" if causal else "l"
+    return f"* {rows} [e], * [s e], + * {rows} [s], + * {rows} [s] -> * {rows} [s]"
+
+
+@op(dims=weights_dims,
+    layout="contiguous", promotion="floating", namespace=None,
+    node_name="ScaledDotProductAttentionBackward0",
     autocast="lower", flops=product_flops, joint=weights_grads,
     sample=lambda d: ([d.array((2, 2, 3)), d.array((2, 3, 3)), d.choice([None, d.array((2, 3))]),
                        d.choice([None, some_keys(d)])],
@@ -116,7 +124,22 @@ def attention_flops(out, query, key, value, *rest):
     return 2 * key.shape[-2] * (int(query.size) + int(query.size) // query.shape[-1] * value.shape[-1])
 
 
-@op(name="scaled_dot_product_attention", promotion="floating", namespace=None,
+def attention_dims(causal, p):
+    """None with dropout: which weights are dropped goes by their position in the whole."""
+    rows = "[l]" if causal else "l"
+    return None if p else f"* {rows} [e], * [s e], * [s] v, + * {rows} [s] -> * {rows} v"
+
+
+def attention_backward_dims(causal, p):
+    if p:
+        return None
+    rows = "[l]" if causal else "l"
+    return (f"* {rows} [v], * {rows} [e], * [s e], * [s v], + * {rows} [s], * {rows} [v], * {rows}"
+            f" -> * {rows} [e], * [s e], * [s v]")
+
+
+@op(dims=attention_dims,
+    name="scaled_dot_product_attention", promotion="floating", namespace=None,
     node_name="ScaledDotProductFlashAttentionBackward0", flops=attention_flops,
     keeps=("logs",), joint=attention_grads, sample=sample_attention)
 def _scaled_dot_product_attention(F, query, key, value, mask: Other = None, *, scale: float = 1.0, causal=False,
@@ -177,7 +200,9 @@ def sample_attention_backward(d):
     return [d.array((2, 2, 3)), *arrays, None, None], attrs
 
 
-@op(promotion="floating", namespace=None, outputs=(True, True, True), joint=attention_backward_grads,
+@op(dims=attention_backward_dims,
+    promotion="floating", namespace=None, outputs=(True, True, True),
+    joint=attention_backward_grads,
     sample=sample_attention_backward)
 def scaled_dot_product_attention_backward(F, grad, query, key, value, mask: Other = None, result: Other = None,
                                           logs: Other = None, *, scale: float = 1.0, causal=False, p: float = 0.0,

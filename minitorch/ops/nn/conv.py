@@ -33,6 +33,10 @@ class Geometry(NamedTuple):
         return tuple([(n + 2 * p - reach(k, d)) // s + 1 for n, k, s, p, d in
                       zip(size, kernel, self.stride, self.padding, self.dilation)])
 
+    def windows(self, size, kernel):
+        """How many windows fit in all."""
+        return count(self.out_size(size, kernel))
+
 
 # ---- the three ops -----------------------------------------------------------------------------------------
 def sample(d):
@@ -72,7 +76,28 @@ def transposed_flops(out, grad, weight, *rest):
     return convolution_flops(grad, out, weight)
 
 
-@op(layout="channels of two", promotion="any", complex="holomorphic", namespace=None, autocast="lower",
+def convolution_dims(geometry):
+    """In groups the channels of input and output belong together: they are needed whole."""
+    if geometry.groups == 1:
+        return "n c [x..], o c [k..], + o -> n o y..=geometry.out_size(x, k)"
+    return "n [c x..], [o d k..], [o] -> n [o] y..=geometry.out_size(x, k)"
+
+
+def transposed_dims(geometry):
+    if geometry.groups == 1:
+        return "n o [y..], o c [k..] -> n c x..=size"
+    return "n [o y..], [o d k..] -> n c=times(d, geometry.groups) x..=size"
+
+
+def weight_dims(geometry):
+    if geometry.groups == 1:
+        return "n c [x..], n o [y..] -> o c k..=size"
+    return "n [c x..], n [o y..] -> [o] d=over(c, geometry.groups) k..=size"
+
+
+@op(dims=convolution_dims,
+    layout="channels of two", promotion="any", complex="holomorphic", namespace=None,
+    autocast="lower",
     flops=convolution_flops,
     flat=("bias",), sample=sample_forward,
     input=lambda F, g, weight, geometry, input_shape: F.convolution_backward_input(
@@ -115,7 +140,9 @@ def cut(F, y, shape):
     return F.slice(y, index=tuple([slice(0, n) for n in shape]))
 
 
-@op(layout="channels of two", node_name="ConvolutionBackward0", promotion="any", complex="holomorphic",
+@op(dims=transposed_dims,
+    layout="channels of two", node_name="ConvolutionBackward0", promotion="any",
+    complex="holomorphic",
     namespace=None, autocast="lower",
     flops=transposed_flops, sample=sample_input,
     grad=lambda F, g, weight, geometry, grad_shape: cut(F, F.convolution(g, weight, geometry=geometry), grad_shape),
@@ -131,7 +158,8 @@ def convolution_backward_input(F, grad, weight, *, geometry, size):
     return pad_sides(F.xp, image, [(-p, -p) for p in geometry.padding])
 
 
-@op(node_name="ConvolutionWeightBackward0", promotion="any", complex="holomorphic", namespace=None,
+@op(dims=weight_dims,
+    node_name="ConvolutionWeightBackward0", promotion="any", complex="holomorphic", namespace=None,
     sample=sample_weight,
     input=lambda F, g, grad, geometry, input_shape: F.convolution_backward_input(
         grad, g, geometry=geometry, size=tuple(input_shape[2:])),

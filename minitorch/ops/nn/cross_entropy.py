@@ -128,7 +128,24 @@ def _nll_loss(F, input, target: Other, weight: Other = None, *, ignore_index=-10
     return reduce_classes(F, -pick(F, input, safe), weight, safe, valid, reduction)
 
 
-@op(promotion="floating", namespace=None, sample=lambda d: class_sample(d, backward=True),
+def loss_words(reduction):
+    """Words for the gradient of a loss and its samples: a mean counts the targets of all of them."""
+    return {"none": ("n *", "n", "*"), "sum": ("", "n", "*"), "mean": ("", "[n]", "[*]")}[reduction]
+
+
+def nll_backward_dims(reduction):
+    grad, n, rest = loss_words(reduction)
+    return f"{grad}, {n} {rest}, [c] -> {n} [c] {rest} of shape"
+
+
+def entropy_backward_dims(reduction):
+    grad, n, rest = loss_words(reduction)
+    return (f"{grad}, {n} [c] {rest}, {n} {rest}, [c], {n} [c] {rest}, {n} 1 {rest}"
+            f" -> {n} [c] {rest}")
+
+
+@op(dims=nll_backward_dims,
+    promotion="floating", namespace=None, sample=lambda d: class_sample(d, backward=True),
     grad=lambda F, g, target, weight, ignore_index, reduction: F.nll_loss(
         g, target, weight, ignore_index=ignore_index, reduction=reduction))
 def nll_loss_backward(F, grad, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean",
@@ -201,7 +218,8 @@ def _cross_entropy(F, input, target: Other, weight: Other = None, *, ignore_inde
     return reduce_classes(F, values, weight, safe, valid, reduction), powers, totals
 
 
-@op(promotion="floating", namespace=None, sample=cross_entropy_sample,
+@op(dims=entropy_backward_dims,
+    promotion="floating", namespace=None, sample=cross_entropy_sample,
     grad=lambda F, g, input, target, weight, ignore_index, reduction: F.nll_loss(
         off_mean(F, g, input), target, weight, ignore_index=ignore_index, reduction=reduction),
     input=lambda F, g, grad, input, target, weight, ignore_index, reduction: entropy_curvature(

@@ -18,7 +18,9 @@ NEVER = -1e30                                              # the logarithm of pr
 
 
 # ---- one frame ---------------------------------------------------------------------------------------------
-@op(node_name="ShiftStatesBackward0", promotion="same", namespace=None, autocast="float32", tangent="transpose",
+@op(dims="* [s] -> * [s]",
+    node_name="ShiftStatesBackward0", promotion="same", namespace=None, autocast="float32",
+    tangent="transpose",
     input=lambda F, g, by: F.ctc_shift(g, by=-by, fill=0.0),
     sample=lambda d: ([d.array((2, 4))], dict(by=d.choice([-2, -1, 1, 2]), fill=0.5)))
 def ctc_shift(F, input, *, by, fill):
@@ -40,7 +42,9 @@ def alignment_grad(F, g, alpha, emit, skip, out):
     return stay + F.ctc_shift(step, by=-1, fill=0.0) + F.ctc_shift(jump, by=-2, fill=0.0)
 
 
-@op(node_name="AlignmentStepBackward0", promotion="same", namespace=None, alpha=alignment_grad, emit=lambda F, g: g,
+@op(dims="* [s], * [s], * [s] -> * [s]",
+    node_name="AlignmentStepBackward0", promotion="same", namespace=None, alpha=alignment_grad,
+    emit=lambda F, g: g,
     sample=lambda d: ([d.array((2, 5)), d.array((2, 5)), d.mask((2, 5))], {}))
 def ctc_forward_step(F, alpha, emit, skip: Other):
     """``emit + log(exp(alpha[s]) + exp(alpha[s-1]) + exp(alpha[s-2]))``, the last only where `skip` allows.

@@ -39,7 +39,17 @@ def outside_table(weight, index):
     return IndexError(f"index out of range in self: indices go from 0 to {len(weight) - 1}, got {int(index)}")
 
 
-@op(promotion="any", namespace=None,
+def embedding_backward_dims(scale_grad_by_freq):
+    """The frequency of a row is counted in all of `input`."""
+    return "[*] d, [*] -> r=rows d" if scale_grad_by_freq else "* d, * -> r=rows d"
+
+
+def double_backward_dims(scale_grad_by_freq):
+    return "[v] d, [*] -> [*] d" if scale_grad_by_freq else "[v] d, * -> * d"
+
+
+@op(dims=embedding_backward_dims,
+    promotion="any", namespace=None,
     grad=lambda F, g, input, padding_idx, scale_grad_by_freq: F.embedding_double_backward(
         g, input, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq),
     sample=lambda d: ([d.array((2, 3, 2)), d.integers((2, 3), 0, 3)],
@@ -56,7 +66,8 @@ def embedding_backward(F, grad, input: Other, *, rows, padding_idx, scale_grad_b
     return out
 
 
-@op(promotion="any", namespace=None,
+@op(dims=double_backward_dims,
+    promotion="any", namespace=None,
     weight=lambda F, g, input, weight_shape, padding_idx, scale_grad_by_freq: F.embedding_backward(
         g, input, rows=weight_shape[0], padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq),
     sample=lambda d: ([d.array((4, 2)), d.integers((2, 3), 0, 3)],
@@ -111,7 +122,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
 
 # ---- bags --------------------------------------------------------------------------------------------------
-@op(node_name="EmbeddingBagBackward0", promotion="any", namespace=None,
+@op(dims="r d, r -> b=n d",
+    node_name="EmbeddingBagBackward0", promotion="any", namespace=None,
     input=lambda F, g, bags: F.embedding(bags, g, padding_idx=-1,
                                                                        scale_grad_by_freq=False),
     sample=lambda d: ([d.array((5, 2)), d.integers((5,), 0, 1).cumsum()], dict(n=6)))
@@ -120,7 +132,8 @@ def segment_sum(F, input, bags: Other, *, n):
     return sum_rows(F.xp, bags, input, n)
 
 
-@op(promotion="any", namespace=None,
+@op(dims="[r] d, [r] -> b=n d",
+    promotion="any", namespace=None,
     sample=lambda d: ([d.distinct((5, 2)), d.integers((5,), 0, 1).cumsum()], dict(n=6)))
 def argmax_bags(F, input, bags: Other, *, n):
     """(n, D): the first row of each bag with the largest element of each column, the last row of all if it is empty.

@@ -26,7 +26,8 @@ def sample_fold(d):
     return [columns], dict(size=(3, 4), kernel=kernel, geometry=geometry)
 
 
-@op(promotion=None, namespace=None, node_name="Im2ColBackward0", sample=sample_unfold,
+@op(dims="n [c x..] -> n r=times(c, kernel) l=geometry.windows(x, kernel)",
+    promotion=None, namespace=None, node_name="Im2ColBackward0", sample=sample_unfold,
     input=lambda F, g, kernel, geometry, input_shape: F.col2im(
         g, size=tuple(input_shape[2:]), kernel=kernel, geometry=geometry))
 def im2col(F, input, *, kernel, geometry):
@@ -37,7 +38,8 @@ def im2col(F, input, *, kernel, geometry):
     return view.copy().reshape(len(input), input.shape[1] * prod(kernel), prod(out))
 
 
-@op(promotion="any", namespace=None, node_name="Col2ImBackward0", sample=sample_fold,
+@op(dims="n [r l] -> n c=over(r, kernel) x..=size",
+    promotion="any", namespace=None, node_name="Col2ImBackward0", sample=sample_fold,
     input=lambda F, g, kernel, geometry: F.im2col(g, kernel=kernel, geometry=geometry))
 def col2im(F, input, *, size, kernel, geometry):
     """Columns (N, C * K, L) added up to (N, C, *size), each where `im2col` takes it from."""

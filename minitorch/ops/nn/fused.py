@@ -78,7 +78,8 @@ def add_grads(F, g, needs, weight, out, y, r, eps, centred):
     return dx, dx, dw, db
 
 
-@op(name="add_layer_norm", node_name="AddNormaliseBackward0", promotion="float", namespace=None,
+@op(dims="* [d], * [d], [d], [d] -> * [d], * [d]",
+    name="add_layer_norm", node_name="AddNormaliseBackward0", promotion="float", namespace=None,
     autocast="float32 on cuda", outputs=(True, True), keeps=("y", "r"), joint=add_grads,
     sample=lambda d: ([d.array((2, 3)), d.array((2, 3)), d.choice([None, d.array((3,))]),
                        d.choice([None, d.array((3,))])], dict(eps=0.1, centred=d.bool())))

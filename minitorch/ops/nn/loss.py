@@ -263,7 +263,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     return _binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
-@op(name="binary_cross_entropy", promotion="common", namespace=None,
+@op(dims="* by reduction",
+    name="binary_cross_entropy", promotion="common", namespace=None,
     autocast="float32",
     input=lambda F, g, input, target, weight, reduction: probability_slope(F, g, input, target, weight, reduction),
     target=lambda F, g, input, weight, reduction: expand_grad(

@@ -81,7 +81,16 @@ def affine_sample(d, backward=False):
     return inputs, dict(dims=dims, eps=0.1, centred=d.bool())
 
 
-@op(promotion="floating", namespace=None, outputs=(True, True, True), joint=affine_curvature,
+def affine_backward_dims(dims):
+    """Weights of channels if all other dimensions are standardised, else of those dimensions."""
+    if dims == batch_dims(max(dims) + 1 + (len(dims) == 1)) and 0 in dims:
+        return "[dims] c, [dims] c, c, [dims] c, 1@dims c -> [dims] c, c, c"
+    return ("* [dims], * [dims], [dims@0], * [dims], * 1@dims"
+            " -> * [dims], [dims@0], [dims@0]")
+
+
+@op(dims=affine_backward_dims,
+    promotion="floating", namespace=None, outputs=(True, True, True), joint=affine_curvature,
     sample=lambda d: affine_sample(d, backward=True))
 def affine_norm_backward(F, grad, input, weight=None, y: Other = None, r: Other = None, *, dims=(), eps=0.0,
                          centred=True):
@@ -329,7 +338,9 @@ def _group_norm(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
     return out if bias is None else out + broad(F, bias, input.ndim, batch_dims(input.ndim)), y, r
 
 
-@op(promotion="same", namespace=None, sample=lambda d: ([d.array((2, 3, 2)), d.array((2, 3, 2))], {}),
+@op(dims="n c *, n c * -> c",
+    promotion="same", namespace=None,
+    sample=lambda d: ([d.array((2, 3, 2)), d.array((2, 3, 2))], {}),
     a=lambda F, g, b: broad(F, g, b.ndim, batch_dims(b.ndim)) * b,
     b=lambda F, g, a: broad(F, g, a.ndim, batch_dims(a.ndim)) * a)
 def dot_channels(F, a, b):

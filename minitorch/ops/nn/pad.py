@@ -56,6 +56,16 @@ class Places(NamedTuple):
     rule: str
     numbers: tuple
 
+    @property
+    def size(self):
+        """The number of positions to take from."""
+        return self.numbers[0]
+
+    @property
+    def out(self):
+        """The number of positions taken."""
+        return self.numbers[1] if self.rule == "nearest" else sum(self.numbers)
+
     def array(self, xp):
         """The positions as integers, in the order in which they are taken."""
         return RULES[self.rule](xp, *self.numbers)
@@ -72,7 +82,18 @@ def sample_add(d):
     return [d.array((2, 4, 2))], dict(places=(rows, Places("replicate", (4, -1, -1))), size=(2, 3, 4))
 
 
-@op(layout="channels", node_name="TakePlacesBackward0", promotion=None, namespace=None, sample=sample_take,
+def resized(maps, back=False):
+    """Index notation of an op that maps each of the last dimensions by itself, from `size` to `out`
+    positions, or back; None leaves a dimension as it is."""
+    before = [f"d{i}" if m is None else f"[x{i}]" for i, m in enumerate(maps)]
+    after = [f"d{i}" if m is None else f"y{i}={m.size if back else m.out}"
+             for i, m in enumerate(maps)]
+    return f"* {' '.join(before)} -> * {' '.join(after)}"
+
+
+@op(dims=lambda places: resized(places),
+    layout="channels", node_name="TakePlacesBackward0", promotion=None, namespace=None,
+    sample=sample_take,
     flat=("input",),
     input=lambda F, g, places, input_shape: F.outer_index_backward(g, places=places, size=tuple(input_shape)))
 def outer_index(F, input, *, places):
@@ -84,7 +105,8 @@ def outer_index(F, input, *, places):
     return out
 
 
-@op(promotion="any", namespace=None, sample=sample_add,
+@op(dims=lambda places: resized(places, back=True) + " of size",
+    promotion="any", namespace=None, sample=sample_add,
     grad=lambda F, g, places: F.outer_index(g, places=places))
 def outer_index_backward(F, grad, *, places, size):
     """Zeros of shape `size` with `grad` added at `places`: the transpose of `outer_index`."""

@@ -117,7 +117,8 @@ def lowest(xp, dtype):
     return -xp.inf if is_floating(dtype) else xp.iinfo(dtype).min if dtype.kind in "iu" else False
 
 
-@op(promotion="any", namespace=None, sample=sample_max_backward,
+@op(dims="* [y..=pooling.out], * [x..] -> * [x..]",
+    promotion="any", namespace=None, sample=sample_max_backward,
     grad=lambda F, g, input, pooling: F.gather_last(
         g, F.max_pool_indices(input, windows=pooling), dims=len(pooling.out)))
 def max_pool_backward(F, grad, input, *, pooling):
@@ -126,7 +127,13 @@ def max_pool_backward(F, grad, input, *, pooling):
     return F.scatter_last(grad, indices, size=input.shape[input.ndim - len(pooling.out):])
 
 
-@op(layout="channels",
+def places_dims(windows):
+    """None for tables, which may differ from plane to plane."""
+    return "* [x..] -> * y..=windows.out" if isinstance(windows, (Pooling, Adaptive)) else None
+
+
+@op(dims=places_dims,
+    layout="channels",
     promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
 def max_pool_indices(F, input, *, windows):
     """The position of the first maximum of each window, or of its last NaN, in the flattened last dimensions.
@@ -171,7 +178,13 @@ def flat_places(tables, size):
     return rows(places, n)
 
 
-@op(promotion=None, namespace=None, flat=("input",),
+def gather_dims(dims):
+    x, y = [" ".join([f"{letter}{i}" for i in range(dims)]) for letter in "xy"]
+    return f"* [{x}], * {y} -> * {y}"
+
+
+@op(dims=gather_dims,
+    promotion=None, namespace=None, flat=("input",),
     sample=lambda d: ([d.array((2, 5)), d.integers((2, 3), 0, 4)], dict(dims=1)),
     input=lambda F, g, indices, dims, input_shape: F.scatter_last(g, indices, size=tuple(input_shape[-dims:])))
 def gather_last(F, input, indices: Other, *, dims):
@@ -185,7 +198,8 @@ def rows(x, dims):
     return x.reshape(*x.shape[:lead], prod(x.shape[lead:]))
 
 
-@op(promotion="any", namespace=None,
+@op(dims="* i.., * i.. -> * x..=size",
+    promotion="any", namespace=None,
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 3), 0, 4)], dict(size=(5,))),
     grad=lambda F, g, indices, size: F.gather_last(g, indices, dims=len(size)))
 def scatter_last(F, grad, indices: Other, *, size):
@@ -208,7 +222,8 @@ def avg_pool(F, input, *, pooling, divisor):
     return divide(F, pooling.windows(F, input, 0).sum(pooling.axes(), input.dtype), divisor)
 
 
-@op(promotion="any", refuses="c", namespace=None,
+@op(dims="* [y..=pooling.out] -> * x.. of size",
+    promotion="any", refuses="c", namespace=None,
     sample=lambda d: ([d.array((2, 4))], dict(divisor=3, size=(2, 7), pooling=OVERLAPPING)),
     grad=lambda F, g, pooling, divisor: F.avg_pool(g, pooling=pooling, divisor=divisor))
 def avg_pool_backward(F, grad, *, pooling, divisor, size):

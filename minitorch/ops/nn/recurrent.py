@@ -95,7 +95,21 @@ def recurrent_flops(out, input, hidden, w_ih, w_hh, *rest):
     return 2 * input.shape[0] * input.shape[1] * (int(w_ih.size) + int(w_hh.size))
 
 
-@op(node_name="RecurrentBackward0", promotion="floating", namespace=None, flops=recurrent_flops,
+LAYER = "[t] b [i], b [h], [g i], [g h], [g], [g], b [h]"  # index notation of the inputs of a layer
+
+
+def layer_dims(mode):
+    return f"{LAYER} -> [t] b [h]{', b [h]' if mode == 'LSTM' else ''}"
+
+
+def layer_backward_dims(mode):
+    """That without what the forward pass kept. A gradient that is not needed is None."""
+    found = LAYER if mode == "LSTM" else LAYER.rpartition(",")[0]
+    return f"{LAYER}, [t] b [h], b [h] -> {found}"
+
+
+@op(dims=layer_dims,
+    node_name="RecurrentBackward0", promotion="floating", namespace=None, flops=recurrent_flops,
     outputs="list", keeps=("gates", "h", "c", "extra"), sample=sample, joint=recurrent_grads)
 def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
     """One layer in one direction over a whole sequence: the states h (T, B, H); for an LSTM also the last cell state.
@@ -140,7 +154,8 @@ class LayerBackward(NamedTuple):
         return self._replace(gates=gates, h=h, c=c, extra=extra)
 
 
-@op(promotion=None, namespace=None, outputs="list", sample=sample_backward)
+@op(dims=layer_backward_dims,
+    promotion=None, namespace=None, outputs="list", sample=sample_backward)
 def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None,
                        gates: Other = None, h: Other = None, c: Other = None, extra: Other = None, *, mode="LSTM",
                        reverse=False, needs=()):

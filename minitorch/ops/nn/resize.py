@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...explain.callers import warn
 from ..define import casting, composite, op
-from .pad import Places, outer_index
+from .pad import Places, outer_index, resized
 
 
 # ---- taps: functions of an array module, which compute in float64 ------------------------------------------
@@ -118,7 +118,9 @@ def sample_backward(d):
     return [d.array((2, rows.out, columns.out if columns else 3))], dict(taps=taps)
 
 
-@op(layout="channels", name="interpolate", node_name="ResampleBackward0", promotion="any", refuses="c", namespace=None,
+@op(dims=lambda taps: resized(taps),
+    layout="channels", name="interpolate", node_name="ResampleBackward0", promotion="any",
+    refuses="c", namespace=None,
     autocast="float32 on cuda", flat=("input",), sample=sample_forward,
     input=lambda F, g, taps: F.interpolate_backward(g, taps=taps))
 def _interpolate(F, input, *, taps):
@@ -131,7 +133,8 @@ def _interpolate(F, input, *, taps):
     return F.xp.clip(F.xp.rint(out), 0, 255).astype("uint8") if input.dtype == "uint8" else out
 
 
-@op(promotion="any", refuses="c", namespace=None, sample=sample_backward,
+@op(dims=lambda taps: resized(taps, back=True),
+    promotion="any", refuses="c", namespace=None, sample=sample_backward,
     grad=lambda F, g, taps: F.interpolate(g, taps=taps))
 def interpolate_backward(F, grad, *, taps):
     """The transpose of `interpolate`."""

@@ -63,7 +63,9 @@ def norm_sample(d, n):
     return [d.array((2, 3, 2)) for _ in range(n)], dict(dims=dims, eps=0.1, centred=d.bool())
 
 
-@op(node_name="StandardiseBackward0", promotion="floating", namespace=None, autocast="float32 on cuda",
+@op(dims="* [dims], * [dims], * 1@dims -> * [dims]",
+    node_name="StandardiseBackward0", promotion="floating", namespace=None,
+    autocast="float32 on cuda",
     sample=lambda d: norm_sample(d, 1), input=lambda F, g, input, out, r, dims, eps, centred: F.standardize_backward(
         g, input, out, r, dims=dims, eps=eps, centred=centred))
 def standardize(F, input, y: Other = None, r: Other = None, *, dims=(), eps: float = 0.0, centred=True):
@@ -71,7 +73,8 @@ def standardize(F, input, y: Other = None, r: Other = None, *, dims=(), eps: flo
     return standardised(F, input, dims, eps, centred)[0] if y is None else y
 
 
-@op(promotion="floating", namespace=None, sample=lambda d: norm_sample(d, 2),
+@op(dims="* [dims], * [dims], * [dims], * 1@dims -> * [dims]",
+    promotion="floating", namespace=None, sample=lambda d: norm_sample(d, 2),
     grad=lambda F, g, input, y, r, dims, eps, centred: F.standardize_backward(
         g, input, y, r, dims=dims, eps=eps, centred=centred),
     input=lambda F, g, grad, input, dims, eps, centred: standardise_curvature(
@@ -93,7 +96,9 @@ def standardise_curvature(F, a, b, input, how):
     return (y * dot(a, jb) + ja * dot(b, y) + jb * dot(a, y)) * r * -share(input.shape, how["dims"])
 
 
-@op(node_name="InverseDeviationBackward0", promotion="floating", namespace=None, sample=lambda d: norm_sample(d, 1),
+@op(dims="* [dims] -> * 1@dims",
+    node_name="InverseDeviationBackward0", promotion="floating", namespace=None,
+    sample=lambda d: norm_sample(d, 1),
     input=lambda F, g, input, out, dims, eps, centred: g * out * out * F.standardize(
         input, None, None, dims=dims, eps=eps, centred=centred) * -share(input.shape, dims))
 def rstd(F, input, *, dims, eps: float, centred):
@@ -101,7 +106,9 @@ def rstd(F, input, *, dims, eps: float, centred):
     return standardised(F, input, dims, eps, centred)[1]
 
 
-@op(promotion="floating", namespace=None, outputs=(False, False), sample=lambda d: ([d.array((2, 3))], {}))
+@op(dims="* [d] -> *, *",
+    promotion="floating", namespace=None, outputs=(False, False),
+    sample=lambda d: ([d.array((2, 3))], {}))
 def row_moments(F, input):
     """The mean and the (biased) variance over the last dimension."""
     mean, var = moments(F, input, (-1,))

@@ -46,7 +46,8 @@ def unpooled_size(name, n, input, kernel, stride, padding, output_size):
     return wanted
 
 
-@op(node_name="PutLastBackward0", promotion=None, namespace=None,
+@op(dims="* i.., * i.. -> * x..=size",
+    node_name="PutLastBackward0", promotion=None, namespace=None,
     sample=lambda d: ([d.array((2, 3)), d.distinct((2, 5)).argsort(1)[:, :3]], dict(size=(5,))),
     input=lambda F, g, indices, size: F.gather_last(g, indices, dims=len(size)))
 def max_unpool(F, input, indices: Other, *, size):
