@@ -37,8 +37,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["broadcast", "column_of", "combination", "is_along", "is_elementwise", "is_leading",
-           "parse", "terms"]
+__all__ = ["broadcast", "column_of", "combination", "is_along", "is_attribute", "is_elementwise",
+           "is_leading", "parse", "terms"]
 
 
 class Word(NamedTuple):
@@ -80,13 +80,16 @@ def column_of(dims, attrs):
     if callable(dims):
         code = dims.__code__
         dims = dims(**{name: attrs[name] for name in code.co_varnames[:code.co_argcount]})
-    if dims is not None and dims.startswith("{"):
-        return spaced(attrs[dims.strip("{}")])
-    return dims
+    return spaced(attrs[dims.strip("{}")]) if is_attribute(dims) else dims
+
+
+def is_attribute(dims):
+    """True if an attribute has the notation: ``{equation}``."""
+    return isinstance(dims, str) and dims.startswith("{")
 
 
 def spaced(equation):
-    """An equation of `einsum` in this notation: ``"...ij,jk->...ik"`` is ``* i j, j k -> * i k``."""
+    """An equation of `einsum` in this notation: "...ij,jk->...ik" is ``* i j, j k -> * i k``."""
     return " -> ".join([", ".join([" ".join(term.replace("...", "*")) for term in side.split(",")])
                         for side in equation.replace(" ", "").split("->")])
 
@@ -143,7 +146,7 @@ def is_elementwise(op):
     dims = getattr(op, "dims", None)                       # what is not published has none
     if dims is None or dims == "*":
         return dims == "*"
-    if callable(dims) or dims.startswith("{"):
+    if callable(dims) or is_attribute(dims):
         return False
     column = parse(dims)
     return column.by == "sum" and all(

@@ -1,17 +1,20 @@
 """`bind` lays the index notation of an op (`dims.py`) over one call: every dimension gets a label.
 
-A label is a tuple that begins with the word that it comes from: ``("n",)``, ``("dim", 0)`` for the
-first of the dimensions that attribute `dim` names, ``("*", -1)`` for the last one of ``*``. Equal
-labels go together. What vmap, sharding, masks, shapes without values and FLOPs make of an op are
-short functions of labels; none of them knows an op by name.
+A label is a tuple of the word that it comes from and a number: ``("n", 0)``, ``("dim", 1)`` for the
+second of the dimensions that attribute `dim` names, ``("*", -1)`` for the last one of ``*``. Those
+of results that no input has are ``("k", "new", 0)``. Equal labels go together. What vmap, sharding,
+masks, shapes without values and FLOPs make of an op are short functions of labels; none of them
+knows an op by name.
 """
 
 import math
 from dataclasses import dataclass, field
 
-from .dims import Term, Word, broadcast, column_of, parse
+from .dims import Term, Word, column_of, is_attribute, parse
+from .sizes import value_of
 
-__all__ = ["Bound", "bind", "bytes_of", "flops_of", "mask_class", "shapes_of", "shardings"]
+__all__ = ["Bound", "attributes_for", "bind", "bytes_of", "flops_of", "mask_class", "shapes_of",
+           "shardings"]
 
 
 @dataclass
@@ -35,8 +38,9 @@ class Bound:
     terms: list = field(default_factory=list)              # of each input
     sizes: dict = field(default_factory=dict)
     whole: set = field(default_factory=set)
-    joined: dict = field(default_factory=dict)  # word -> its sizes in the inputs, where they differ
     names: dict = field(default_factory=dict)              # what a new size may be computed from
+    variadic: bool = False                                 # one term holds for a list of inputs
+    broadcasts: bool = False                               # letters too are broadcast, as in einsum
 
     @property
     def plus(self):
@@ -47,28 +51,20 @@ def bind(op, shapes, attrs=None, dims=None):
     """The labels of a call of `op` (`Bound`); None if its column says nothing for these attributes.
 
     `shapes` has a shape for each input: () for a number, None for an input that is left out.
-    `dims`: a text to take in place of the op's column. ValueError if the shapes do not fit.
+    `dims`: a text to take in place of the op's column. ValueError if the shapes do not fit it.
     """
-    attrs = {**dict(op.attrs), **(attrs or {})}
-    text = column_of(op.dims if dims is None else dims, attrs)
+    attrs, dims = {**dict(op.attrs), **(attrs or {})}, op.dims if dims is None else dims
+    text = column_of(dims, attrs)
     if text is None:
         return None
     column = parse(text)
-    call = Bound(column, list(shapes), attrs, column.by)
+    call = Bound(column, list(shapes), attrs, column.by, variadic=op.variadic,
+                 broadcasts=is_attribute(dims))
     reduce_as_told(call)
-    if any([term.flat for term in column.ins]):
-        return in_a_row(call)
-    several = len(column.ins) == 1 and len(shapes) != 1    # one term holds for all inputs
-    call.terms = list(column.ins) * len(shapes) if several else list(column.ins)
-    call.terms += [Term(())] * (len(shapes) - len(call.terms))
-    call.ins = [None] * len(shapes)
-    for i in sorted(range(len(shapes)), key=lambda i: call.terms[i].plus):   # these fit the others
-        if shapes[i] is not None:
-            call.ins[i] = lay(call, call.terms[i], shapes[i])
-    if len(column.ins) == 1:
-        note_joined(call)
-    if reduces_by_weight(call):
-        call.whole.update(call.sizes)
+    lay_inputs(call)
+    if column.ins[0].flat:
+        result_in_a_row(call)
+        return call
     call.names = names_of(call)
     for term in call.column.outs:
         for value in each_of(call, term):
@@ -79,227 +75,216 @@ def bind(op, shapes, attrs=None, dims=None):
     return call
 
 
-# ---- reductions of losses ------------------------------------------------------------------------
 def reduce_as_told(call):
     """``by reduction``: the attribute says whether the result is combined, and how."""
     name = call.by.removeprefix("weighted ")
     if name not in call.attrs:
         return
     call.reduction, how = name, call.attrs[name]
+    call.by = "avg" if how == "mean" else "sum"
     if how != "none":
         call.column = call.column._replace(outs=(Term(()),) * len(call.column.outs))
-    call.by = "avg" if how == "mean" else "sum"
-
-
-def reduces_by_weight(call):
-    """True for a mean that counts weights: no dimension of it can be cut."""
-    return (call.reduction is not None and call.column.by.startswith("weighted ")
-            and call.attrs[call.reduction] == "mean")
 
 
 # ---- inputs --------------------------------------------------------------------------------------
+def lay_inputs(call):
+    """Label the inputs: last those that are added to the result, which fit the others."""
+    terms, n = call.column.ins, len(call.shapes)
+    call.terms = list(terms) * n if len(terms) == 1 else [*terms, *[Term(())] * (n - len(terms))]
+    call.ins = [None] * n
+    for i in sorted(range(n), key=lambda i: call.terms[i].plus):
+        if call.shapes[i] is not None:
+            call.ins[i] = lay(call, call.terms[i], call.shapes[i])
+    if call.column.by.startswith("weighted") and call.by == "avg":
+        call.whole.update(call.sizes)                      # a mean that counts weights of all
+
+
 def lay(call, term, shape):
     """The labels of an input of this shape; notes sizes, and what is needed whole."""
     labels = trailing(call, term, len(shape)) if term.plus else labels_of(call, term, len(shape))
-    stretches = term.plus or "equation" in call.attrs
     for label, n in zip(labels, shape):
         old = call.sizes.setdefault(label, int(label[0]) if label[0].isdigit() else n)
-        if old == n or n == 1 and (label[0] == "*" or stretches):
-            continue
-        if old == 1 and (label[0] == "*" or stretches or any([t.plus for t in call.column.ins])):
+        is_broadcast = label[0] == "*" or call.broadcasts
+        if old == 1 and is_broadcast:
             call.sizes[label] = n
-        elif label not in call.whole or len(call.column.ins) > 1:
+        elif n != old and not (n == 1 and (is_broadcast or term.plus)) and not (
+                call.variadic and label in call.whole):
             raise ValueError(f"index notation: {label[0]} is {old} and {n}")
     return labels
 
 
 def trailing(call, term, n):
-    """The labels of an input that is broadcast: the last `n` of those of an input of full size."""
-    many = sum([label[0] == "*" for label in call.sizes]) if any(
-        [word.name == "*" for word in term.words]) else 0
-    full = max(sum([word.name != "*" for word in term.words]) + many, n)
-    return labels_of(call, term, full if many else max(len(term.words), n))[full - n:]
+    """The labels of an input that is broadcast: the last `n` of those that it has in full."""
+    full = sum([word.name != "*" for word in term.words])
+    if full < len(term.words):
+        full += sum([label[0] == "*" for label in call.sizes])
+    return labels_of(call, term, max(full, n))[max(full - n, 0):]
 
 
 def labels_of(call, term, n):
-    """The labels of `n` dimensions: first those that attributes place, then the rest in order."""
-    labels, free = [None] * n, []
-    for word in term.words:
-        places = places_of(word, call, n)
-        if places is None:
-            free.append(word)
-        for i, d in enumerate(places or ()):
-            labels[d] = (word.name, i)
-            if word.whole:
-                call.whole.add(labels[d])
-    rest = [d for d in range(n) if labels[d] is None]
-    spare = len(rest) - sum([word.name != "*" and not word.group for word in free])
-    if spare < 0 or spare and not any([word.name == "*" or word.group for word in free]):
-        raise ValueError(f"index notation: {n} dimensions do not fit {text_of(term)!r}")
-    for word in free:
-        own = labels_of_word(call, word, free, spare)
-        if word.whole:
-            call.whole.update(own)
-        for label in own:
-            labels[rest.pop(0)] = label
-    return tuple(labels)
+    """The labels of `n` dimensions: some stand where attributes say, the rest in order."""
+    places = [places_of(word, call, n) for word in term.words]
+    free = [word for word, at in zip(term.words, places) if at is None]
+    spare = n - len({d for at in places if at is not None for d in at}) - sum(
+        [not is_several(word) for word in free])
+    group = group_size(call) if len([*filter(is_several, free)]) == 2 else spare
+    own = []
+    for word, at in zip(term.words, places):
+        if at is not None:
+            many = len(at)
+        elif word.group:
+            many = group
+        else:
+            many = 1 if word.name != "*" else spare if group is spare else spare - group
+        own.append((word, labels_of_word(word, many)))
+    call.whole.update([label for word, labels in own if word.whole for label in labels])
+    return tuple(arranged(call, own, n))
 
 
-def labels_of_word(call, word, free, spare):
-    """The labels of a word without a place, where ``*`` and a group together have `spare`."""
-    grouped = any([w.group for w in free])
-    if word.name == "*":
-        many = spare - (group_size(call) if grouped else 0)
-        return [("*", i - many) for i in range(many)]
-    if word.group:
-        starred = any([w.name == "*" for w in free])
-        return [(word.name, "..", i) for i in range(group_size(call) if starred else spare)]
-    return [(word.name,)]
+def is_several(word):
+    """True for a word that takes the dimensions that others leave."""
+    return word.name == "*" or word.group
 
 
-def text_of(term):
-    return " ".join([word.name for word in term.words])
+def labels_of_word(word, many):
+    """Those of `many` dimensions; of ``*`` they are counted from the right."""
+    return [(word.name, i - many if word.name == "*" else i) for i in range(many)]
 
 
 def group_size(call):
     """The number of dimensions of a group beside ``*``: that of the sizes that a group is given."""
-    return next(len(value_of(word.size, call)) for side in call.column[:2] for term in side
-                for word in term.words if word.group and word.size)
+    given = [word.size for side in call.column[:2] for term in side for word in term.words
+             if word.group and word.size]
+    return len(value_of(given[0], call.attrs))
 
 
 def places_of(word, call, n):
     """The dimensions, of `n`, at which an attribute or a number puts a word; None if none does."""
-    at = word.at or (word.name if word.name in call.attrs else None)
-    if at is None:
-        return None
+    at = word.at or word.name
     if at in call.attrs:
-        given = call.attrs[at]
-        if given is None or isinstance(given, (tuple, list)):
-            return [d % n for d in given] if given else list(range(n))
-        return [given % n] if n else []
-    named = call.attrs.get(word.name)                      # ``dims@0``: all that the attribute names
-    many = len(named) if isinstance(named, (tuple, list)) and named else (
-        n if named in (None, ()) and word.name in call.attrs else 1)
-    start = int(at) if int(at) >= 0 else n + int(at) + 1 - many
-    return list(range(start, start + many))
+        return dims_of(call.attrs[at], n)
+    if word.at is None:
+        return None
+    named = call.attrs.get(word.name, 1)                   # ``dims@0``: as many as it names
+    many = len(named) or n if isinstance(named, (tuple, list)) else n if named is None else 1
+    first = int(at) if int(at) >= 0 else n + int(at) + 1 - many
+    if not 0 <= first <= n - many:
+        raise ValueError(f"index notation: no dimensions {word.name}@{at} among {n}")
+    return range(first, first + many)
 
 
-def note_joined(call):
-    """Note the sizes of a dimension in which inputs of one term differ, as those of `cat` do."""
-    for label in call.whole:
-        sizes = [shape[labels.index(label)] for labels, shape in zip(call.ins, call.shapes)
-                 if labels is not None and label in labels]
-        if len(call.shapes) > 1:
-            call.joined[label[0]] = sizes
+def dims_of(given, n):
+    """The dimensions, of `n`, that a value of an attribute `dim` names."""
+    if given is None or given == () or given.__class__ is bool:    # ``x.var(True)``: no dimension
+        return range(n)
+    dims = given if isinstance(given, (tuple, list)) else (given,)
+    if not all([-max(n, 1) <= d < max(n, 1) for d in dims]):
+        raise ValueError(f"index notation: no dimension {given} among {n}")
+    return [d % n for d in dims if n]
+
+
+def arranged(call, own, n):
+    """The items of (word, items) pairs, each at its place among `n`, the others in order."""
+    slots, free = [None] * n, []
+    for word, items in own:
+        places = places_of(word, call, n)
+        if places is None:
+            free += items
+        for d, item in zip(places or (), items):
+            slots[d] = item
+    if len(free) != slots.count(None):
+        words = " ".join([word.name for word, _ in own])
+        raise ValueError(f"index notation: {n} dimensions do not fit {words!r}")
+    rest = iter(free)
+    return [next(rest) if item is None else item for item in slots]
 
 
 # ---- results -------------------------------------------------------------------------------------
 def each_of(call, term):
     """The values of the name behind "each", one for each result; one None if there is none."""
-    if term.each in call.attrs and isinstance(call.attrs[term.each], (tuple, list)):
-        return call.attrs[term.each]
-    return range(call.sizes[term.each, 0]) if term.each else (None,)
-
-
-def result_of_shape(call, term):
-    """The labels and the shape of a result whose shape is an attribute, -1 for "as it is"."""
-    shape = list(call.attrs[term.of])
-    labels = list(labels_of(call, term, len(shape)))
-    for d, (label, n) in enumerate(zip(labels, shape)):
-        old = call.sizes.get(label)
-        shape[d] = old if n == -1 else n
-        if shape[d] != old:
-            labels[d] = (label[0], "new", d)
-            call.whole.update([labels[d]] if n == 1 else [labels[d], label])
-    return tuple(labels), tuple(shape)
+    if term.each is None:
+        return (None,)
+    given = call.attrs[term.each]
+    return given if isinstance(given, (tuple, list)) else range(call.sizes[term.each, 0])
 
 
 def result(call, term):
     """The labels and the shape of a result."""
     own = [(word, labels_and_sizes(call, word)) for word in kept_words(call, term)]
-    n = sum([len(found) for _, found in own])
-    slots, free = [None] * n, []
-    for word, found in own:
-        places = places_of(word, call, n)
-        if places is None:
-            free += found
-        for d, x in zip(places or (), found):
-            slots[d] = x
-    slots = [free.pop(0) if x is None else x for x in slots]
-    return tuple([label for label, _ in slots]), tuple([size for _, size in slots])
+    found = arranged(call, own, sum([len(items) for _, items in own]))
+    return tuple([label for label, _ in found]), tuple([size for _, size in found])
 
 
 def kept_words(call, term):
     """The words of a result; with `keepdim`, those of the input that it lacks are of size 1."""
-    words = list(term.words)
-    if call.attrs.get("keepdim"):
-        present = {word.name for word in words}
-        words += [Word(word.name, size="1", whole=True) for word in call.column.ins[0].words
-                  if word.name in call.attrs and word.name not in present]
-    return words
+    if not call.attrs.get("keepdim"):
+        return term.words
+    present = {word.name for word in term.words}
+    return [*term.words, *[Word(word.name, size="1") for word in call.column.ins[0].words
+                           if word.name in call.attrs and word.name not in present]]
 
 
 def labels_and_sizes(call, word):
     """The (label, size) pairs of a word of a result."""
+    if word.name.isdigit():
+        many = len(call.attrs[word.at]) if word.at in call.attrs else 1
+        return [(label, int(word.name)) for label in labels_of_word(word, many)]
     labels = known_labels(call, word)
     if word.size is None:
-        if word.name.isdigit():
-            at = call.attrs.get(word.at)
-            many = len(at) if isinstance(at, (tuple, list)) else 1
-            return [((word.name, i), int(word.name)) for i in range(many)]
-        return [(x, call.sizes[x]) for x in labels]
-    sizes = value_of(word.size, call)
-    if word.name == "*":
-        return stretched(call, word, sizes)
-    sizes = list(sizes) if isinstance(sizes, (tuple, list)) else [sizes] * max(len(labels), 1)
-    found = [((word.name, "new", i), n) for i, n in enumerate(sizes)]
-    call.whole.update([label for label, _ in found])
-    return found
+        if labels is None and word.name != "*":
+            raise ValueError(f"index notation: {word.name} is in no input")
+        return [(label, call.sizes[label]) for label in labels or ()]
+    sizes = value_of(word.size, call.names)
+    if not isinstance(sizes, (tuple, list)):
+        sizes = [sizes] * (1 if labels is None else len(labels))
+    return [resized(call, label, n) for label, n in zip(labels_of_word(word, len(sizes)), sizes)]
 
 
 def known_labels(call, word):
     """The labels of a word in the inputs; of a group, those of the first input that has it."""
-    found = [[x for x in labels if x[0] == word.name]
+    found = [[label for label in labels if label[0] == word.name]
              for term, labels in zip(call.terms, call.ins) if labels is not None
              and any([w.name == word.name for w in term.words])]
-    return found[0] if found and word.group else sorted(set(sum(found, [])))
+    return None if not found else found[0] if word.group else sorted(set(sum(found, [])))
 
 
-def stretched(call, word, sizes):
-    """``*=size``: the dimensions of ``*`` with new sizes, -1 where they stay as they are."""
-    found = []
-    for i, n in enumerate(sizes):
-        label = ("*", i - len(sizes))
-        old = call.sizes.get(label)
-        stays = old is not None and n == -1
-        if not stays:
-            call.whole.update([("new", i), label])
-        found.append((label if stays else ("new", i), old if n == -1 else n))
-    return found
+def resized(call, label, n, is_summed=False):
+    """The label and the size of a dimension of a new size; -1: it stays as it is."""
+    old = call.sizes.get(label)
+    if n == -1 and old is not None:
+        return label, old
+    new = (label[0], "new", label[1])
+    call.whole.update([new] if label[0] != "*" or is_summed else [new, label])
+    return new, n
 
 
-def in_a_row(call):
-    """``(*) -> (shape)``: of each group of dimensions that are joined or split, the first goes on."""
+def result_of_shape(call, term):
+    """The labels and the shape of a result whose shape is an attribute, -1 for "as it is"."""
+    shape = call.attrs[term.of]
+    found = [(label, n) if n == call.sizes.get(label) else resized(call, label, n, n == 1)
+             for label, n in zip(labels_of(call, term, len(shape)), shape)]
+    return tuple([label for label, _ in found]), tuple([size for _, size in found])
+
+
+def result_in_a_row(call):
+    """``(*) -> (shape)``: of each group of dimensions joined or split, the first goes on."""
     shape, = call.shapes
-    word, = call.column.outs[0].words
-    call.terms, call.names = list(call.column.ins), dict(call.attrs)
-    target = list(value_of(word.name, call))
+    target = list(call.attrs[call.column.outs[0].words[0].name])
     if -1 in target:
         rest = math.prod([n for n in target if n != -1])
         target[target.index(-1)] = math.prod(shape) // rest if rest else 0
+    if math.prod(shape) != math.prod(target):
+        raise ValueError(f"index notation: {tuple(target)} has not as many elements as {shape}")
     before, after = [("in", i) for i in range(len(shape))], [("out", i) for i in range(len(target))]
     for a, b in groups(shape, target):
         first = next((d for d in a if shape[d] != 1), a[0])
         last = next((d for d in b if target[d] != 1), b[0])
         before[first] = after[last] = ("joined", first)
     call.ins, call.outs, call.out_shapes = [tuple(before)], [tuple(after)], [tuple(target)]
-    call.sizes = dict(zip(before, shape)) | dict(zip(after, target))
-    for labels, other in ((before, after), (after, before)):
-        call.whole.update([x for x in labels if x not in other])
-    for a, x in enumerate(before):
-        if x in after and shape[a] != target[after.index(x)]:
-            call.sizes[x] = math.gcd(shape[a], target[after.index(x)])
-    return call
+    call.sizes = {}
+    for label, n in [*zip(before, shape), *zip(after, target)]:
+        call.sizes[label] = math.gcd(call.sizes.get(label, n), n)
+    call.whole.update([label for label in call.sizes if label[0] != "joined"])
 
 
 def groups(shape, target):
@@ -317,69 +302,24 @@ def groups(shape, target):
         yield range(a, i), range(b, j)
 
 
-# ---- new sizes -----------------------------------------------------------------------------------
 def names_of(call):
-    """The names in an expression behind ``=``: words with their sizes, attributes, `count`."""
-    found = {}
+    """The names in an expression behind ``=``: words with their sizes, attributes, `count`.
+
+    A word has several sizes if it stands for several dimensions, or if it differs in a list.
+    """
+    listed = {"*", *[word.name for term in call.column.ins for word in term.words if word.group],
+              *[name for name, value in call.attrs.items() if isinstance(value, (tuple, list))]}
+    found = {"*": []}
     for (name, *_), n in call.sizes.items():
         found.setdefault(name, []).append(n)
-    groups = {word.name for term in call.column.ins for word in term.words if word.group}
-    groups |= {name for name, value in call.attrs.items() if isinstance(value, (tuple, list))}
-    found = {name: tuple(sizes) if len(sizes) > 1 or name in groups or name == "*" else sizes[0]
-             for name, sizes in found.items()}
-    found["rest"] = found.pop("*", ())
-    return {**call.attrs, **found, **call.joined, "count": len(call.shapes)}
-
-
-def value_of(text, call):
-    """The value of an expression behind ``=``."""
-    names = {**FUNCTIONS, **(call.names or call.attrs)}
-    return eval(text.replace("*", "rest"), {"__builtins__": {}}, names)
-
-
-def diagonal(n, m, offset):
-    """The length of a diagonal of an n by m matrix."""
-    return max(min(n + min(offset, 0), m - max(offset, 0)), 0)
-
-
-def windows(n, size, step):
-    """The number of windows of `size` in n elements, `step` apart."""
-    return (n - size) // step + 1
-
-
-def padded(sizes, pad):
-    """The sizes behind a padding, -1 where a dimension is not touched."""
-    pairs = [(0, 0)] * (len(sizes) - len(pad) // 2) + list(zip(pad[::2], pad[1::2]))[::-1]
-    return tuple([n + a + b if a or b else -1 for n, (a, b) in zip(sizes, pairs)])
-
-
-def sliced(n, start, stop, step):
-    """The number of elements that a slice takes of `n`."""
-    return len(range(*slice(start, stop, step).indices(n)))
-
-
-def with_last(sizes, n):
-    """`sizes` with `n` in place of the last."""
-    return (*sizes[:-1], n)
-
-
-def halved(sizes):
-    """The sizes of the Fourier transform of real numbers."""
-    return with_last(sizes, sizes[-1] // 2 + 1)
-
-
-def times(n, by):
-    """A size times another, or times all of several."""
-    return n * (by if by.__class__ is int else math.prod(by))
-
-
-def over(n, by):
-    """The size before `times`."""
-    return n // times(1, by)
-
-
-FUNCTIONS = {f.__name__: f for f in (
-    sum, min, max, diagonal, windows, padded, sliced, with_last, halved, times, over, broadcast)}
+    for name, sizes in found.items():
+        found[name] = tuple(sizes) if len(sizes) > 1 or name in listed else sizes[0]
+    if call.variadic:
+        for label in call.whole:
+            found[label[0]] = [shape[labels.index(label)]
+                               for labels, shape in zip(call.ins, call.shapes) if label in labels]
+    found["rest"] = found.pop("*")
+    return {**call.attrs, **found, "count": len(call.shapes)}
 
 
 # ---- what follows --------------------------------------------------------------------------------
@@ -430,7 +370,8 @@ def flops_of(call):
     A window's label stands for the elements that it reads.
     """
     factors = [term for term in call.terms if not term.plus]
-    if len(factors) > 1 and any([x not in call.whole and x not in call.outs[0] for x in call.sizes]):
+    summed = [x for x in call.sizes if x not in call.whole and x not in call.outs[0]]
+    if len(factors) > 1 and summed:
         read = {word.size.split("(")[1].split(",")[0] for word in call.column.outs[0].words
                 if "(" in (word.size or "")}
         sizes = {x: n for x, n in call.sizes.items() if x[0] not in read}
