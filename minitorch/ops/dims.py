@@ -3,6 +3,7 @@
 | written | read |
 |---|---|
 | ``*`` | all other dimensions, aligned from the right, broadcast; a column ``"*"``: elementwise |
+| ``*..`` | the same, but not broadcast: of one shape in all inputs |
 | ``n k, k m -> n m`` | a letter is one dimension, which is summed where the result lacks it |
 | ``* 2`` | a number is a dimension of that size |
 | ``n -> by max`` | it is combined otherwise: "max", "min", "avg" or "product" |

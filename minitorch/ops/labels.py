@@ -41,6 +41,7 @@ class Bound:
     names: dict = field(default_factory=dict)              # what a new size may be computed from
     variadic: bool = False                                 # one term holds for a list of inputs
     broadcasts: bool = False                               # letters too are broadcast, as in einsum
+    equal: bool = False                                    # not even ``*`` is
 
     @property
     def plus(self):
@@ -59,7 +60,7 @@ def bind(op, shapes, attrs=None, dims=None):
         return None
     column = parse(text)
     call = Bound(column, list(shapes), attrs, column.by, variadic=op.variadic,
-                 broadcasts=is_attribute(dims))
+                 broadcasts=is_attribute(dims), equal=any([is_equal(term) for term in column.ins]))
     reduce_as_told(call)
     lay_inputs(call)
     if column.ins[0].flat:
@@ -95,8 +96,20 @@ def lay_inputs(call):
     for i in sorted(range(n), key=lambda i: call.terms[i].plus):
         if call.shapes[i] is not None:
             call.ins[i] = lay(call, call.terms[i], call.shapes[i])
+    if len({count_of_star(labels) for term, labels in zip(call.terms, call.ins)
+            if labels and is_equal(term)}) > 1:
+        raise ValueError("index notation: *.. has the same number of dimensions in all inputs")
     if call.column.by.startswith("weighted") and call.by == "avg":
         call.whole.update(call.sizes)                      # a mean that counts weights of all
+
+
+def is_equal(term):
+    """True if the term has ``*..``, which is not broadcast."""
+    return any([word.name == "*" and word.group for word in term.words])
+
+
+def count_of_star(labels):
+    return sum([label[0] == "*" for label in labels])
 
 
 def lay(call, term, shape):
@@ -104,7 +117,7 @@ def lay(call, term, shape):
     labels = trailing(call, term, len(shape)) if term.plus else labels_of(call, term, len(shape))
     for label, n in zip(labels, shape):
         old = call.sizes.setdefault(label, int(label[0]) if label[0].isdigit() else n)
-        is_broadcast = label[0] == "*" or call.broadcasts
+        is_broadcast = label[0] == "*" and not call.equal or call.broadcasts
         if old == 1 and is_broadcast:
             call.sizes[label] = n
         elif n != old and not (n == 1 and (is_broadcast or term.plus)) and not (
@@ -117,7 +130,7 @@ def trailing(call, term, n):
     """The labels of an input that is broadcast: the last `n` of those that it has in full."""
     full = sum([word.name != "*" for word in term.words])
     if full < len(term.words):
-        full += sum([label[0] == "*" for label in call.sizes])
+        full += count_of_star(call.sizes)
     return labels_of(call, term, max(full, n))[max(full - n, 0):]
 
 
@@ -127,15 +140,14 @@ def labels_of(call, term, n):
     free = [word for word, at in zip(term.words, places) if at is None]
     spare = n - len({d for at in places if at is not None for d in at}) - sum(
         [not is_several(word) for word in free])
-    group = group_size(call) if len([*filter(is_several, free)]) == 2 else spare
+    has_both = len([*filter(is_several, free)]) == 2
+    group = group_size(call) if has_both else spare
     own = []
     for word, at in zip(term.words, places):
-        if at is not None:
-            many = len(at)
-        elif word.group:
-            many = group
+        if at is not None or not is_several(word):
+            many = 1 if at is None else len(at)
         else:
-            many = 1 if word.name != "*" else spare if group is spare else spare - group
+            many = spare - group if has_both and word.name == "*" else group
         own.append((word, labels_of_word(word, many)))
     call.whole.update([label for word, labels in own if word.whole for label in labels])
     return tuple(arranged(call, own, n))
@@ -154,7 +166,9 @@ def labels_of_word(word, many):
 def group_size(call):
     """The number of dimensions of a group beside ``*``: that of the sizes that a group is given."""
     given = [word.size for side in call.column[:2] for term in side for word in term.words
-             if word.group and word.size]
+             if word.group and word.size and word.name != "*"]
+    if not given:
+        raise ValueError("index notation: a group beside * needs sizes")
     return len(value_of(given[0], call.attrs))
 
 
@@ -245,7 +259,9 @@ def known_labels(call, word):
     found = [[label for label in labels if label[0] == word.name]
              for term, labels in zip(call.terms, call.ins) if labels is not None
              and any([w.name == word.name for w in term.words])]
-    return None if not found else found[0] if word.group else sorted(set(sum(found, [])))
+    if found and word.group and word.name != "*":
+        return found[0]
+    return sorted(set(sum(found, []))) if found else None
 
 
 def resized(call, label, n, is_summed=False):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.registry import OPS
 from ..ops.creation.create import from_numpy
-from ..ops.dims import is_elementwise, terms
+from ..ops.dims import column_of, is_elementwise, terms
 
 __all__ = ["Draw", "tensors", "shapes", "broadcastable_shapes", "indices", "op_samples", "draws"]
 
@@ -127,7 +127,7 @@ class Draw:
         elif op.dims is None or is_elementwise(op):
             sizes = self.broadcastable(len(names))
         else:
-            sizes = self.shapes_of(op.dims)
+            sizes = self.shapes_of(column_of(op.dims, dict(op.attrs)))
         if op.kinks == "ties" and len(names) > 1:
             return self.apart(sizes), {k: self.attribute(k, default, None) for k, default in op.attrs}
         make = self.distinct if op.kinks in ("ties", "zero", "steps") else self.array

@@ -1,8 +1,6 @@
 """Rules for every row of the op table, including rows that are not written yet."""
 
 import inspect
-import itertools
-import random
 
 import numpy as np
 import pytest
@@ -14,9 +12,9 @@ from minitorch.autograd import api
 from minitorch.autograd.tangents import dual, kind_of, opened, tangent_of
 from minitorch.backends.cpu.backend import cpu
 from minitorch.core.recording import recorded
-from minitorch.core.registry import FUNCTIONS, OPS
+from minitorch.core.registry import OPS
 from minitorch.core.tensor import Tensor, wrap
-from minitorch.ops.dims import combination, is_along, is_elementwise, terms
+from minitorch.ops.dims import is_elementwise
 from minitorch.testing.battery import layouts
 from minitorch.testing.strategies import Draw
 from tests.helpers.op_calls import outputs_of
@@ -98,152 +96,6 @@ def numeric(f, arrays, i, eps=1e-6):
 def close(a, b, tol=TOLERANCE, **words):
     scale = max(1.0, np.abs(b).max(initial=0.0))
     np.testing.assert_allclose(a, b, rtol=tol, atol=tol * scale, **words)
-
-
-# ---- the column `dims` -------------------------------------------------------------------------
-def by_name(rows):
-    return pytest.mark.parametrize("row", list(rows), ids=lambda row: row.name)
-
-
-def several(row, informative):
-    """Samples for which ``informative(arrays, attrs)``; an op without any needs a `sample`."""
-    drawn = [Draw(random.Random(seed)).op_sample(row) for seed in range(12)]
-    found = [sample for sample in drawn if informative(*sample)]
-    assert found, f"{row.name}: no sample shows whether dims={row.dims!r} holds; give it a `sample`"
-    return found[:6]
-
-
-def same(row, found, wanted, where):
-    assert len(found) == len(wanted)
-    for k, (a, b) in enumerate(zip(found, wanted)):
-        message = f"{row.name} does not work as dims={row.dims!r}: result {k} {where}"
-        assert a.shape == b.shape, message
-        close(a.astype(b.dtype) * 1, b * 1, 1e-9, equal_nan=True, err_msg=message)
-
-
-@by_name(row for row in ROWS if is_elementwise(row))
-def test_an_elementwise_op_computes_each_element_by_itself(row):
-    """Vmap, sharded, nested and masked tensors and forward mode rely on ``dims="*"``."""
-    def shape_of(arrays):
-        return np.broadcast_shapes(*[x.shape for x in arrays if isinstance(x, np.ndarray)])
-
-    for arrays, attrs in several(row, lambda arrays, attrs: np.prod(shape_of(arrays)) > 1):
-        shape = shape_of(arrays)
-        spread = [np.broadcast_to(x, shape) if isinstance(x, np.ndarray) else x for x in arrays]
-        whole = raw(row, arrays, attrs)
-        for place in np.ndindex(shape):
-            one = tuple(slice(i, i + 1) for i in place)
-            part = raw(row, [x[one] if isinstance(x, np.ndarray) else x for x in spread], attrs)
-            shapes = {y.shape for y in whole}
-            assert shapes == {shape}, f"{row.name} does not work as dims={row.dims!r}"
-            same(row, part, [y[one] for y in whole], f"at {place}")
-
-
-def dims_of(array, attrs):
-    """The dimensions that the attribute `dim` names, counted from the front; None for all."""
-    dim = attrs["dim"]
-    if dim is None or dim.__class__ is bool or isinstance(dim, tuple) and not dim:
-        return None
-    return {d % array.ndim for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
-
-
-ALONG = [row for row in ROWS if is_along(row)]
-
-
-@by_name(ALONG)
-def test_an_op_along_a_dimension_computes_each_row_by_itself(row):
-    def informative(arrays, attrs):
-        dims = dims_of(arrays[0], attrs)
-        others = [n for d, n in enumerate(arrays[0].shape) if d not in (dims or ())]
-        return dims is not None and np.prod(others) > 1
-
-    for (x,), attrs in several(row, informative):
-        dims, whole = dims_of(x, attrs), raw(row, [x], attrs)
-        for place in np.ndindex(*[1 if d in dims else n for d, n in enumerate(x.shape)]):
-            one = [slice(None) if d in dims else slice(i, i + 1) for d, i in enumerate(place)]
-            kept = [s for d, s in enumerate(one) if d not in dims]
-            of_result = [tuple(one if y.ndim == x.ndim else kept) for y in whole]
-            wanted = [y[i] for y, i in zip(whole, of_result)]
-            same(row, raw(row, [x[tuple(one)]], attrs), wanted, f"at {one}")
-
-
-COMBINED = {"sum": np.add, "product": np.multiply, "max": np.maximum, "min": np.minimum,
-            "avg": lambda a, b: (a + b) / 2}
-
-
-@by_name(row for row in ALONG if "[" not in row.dims)
-def test_a_dimension_without_brackets_may_be_cut(row):
-    """The results of two halves, combined as ``by max`` or the like says, are the result."""
-    def informative(arrays, attrs):
-        dims = dims_of(arrays[0], attrs)
-        return dims is not None and arrays[0].shape[min(dims)] == 2
-
-    for (x,), attrs in several(row, informative):
-        halves = [raw(row, [half], attrs)[0] for half in np.split(x, 2, min(dims_of(x, attrs)))]
-        same(row, [COMBINED[combination(row.dims)](*halves)], raw(row, [x], attrs), "of two halves")
-
-
-@by_name(row for row in ROWS if row.dims and not is_elementwise(row) and row not in ALONG)
-def test_letters_are_sizes_and_the_star_is_a_batch(row):
-    inputs, results = terms(row.dims)
-    for arrays, attrs in several(row, lambda arrays, attrs: True):
-        whole, sizes = raw(row, arrays, attrs), {}
-        for x, term in zip(arrays, inputs):
-            letters = [word for word in term if word != "*"]
-            for letter, n in zip(letters, x.shape[x.ndim - len(letters):], strict=True):
-                assert sizes.setdefault(letter, n) == n, f"{row.name}: {letter} in {row.dims!r}"
-        for y, term in zip(whole, results, strict=True):
-            ends = [sizes.get(word) for word in term if word != "*"]
-            found = y.shape[y.ndim - len(ends):]
-            assert all(n in (None, m) for n, m in zip(ends, found, strict=True)), row.name
-        stars = [x.ndim - len(term) + 1 if term[:1] == ["*"] else None
-                 for x, term in zip(arrays, inputs)]
-        if any(n is not None for n in stars):
-            most = max(n for n in stars if n is not None)
-            full = [x if n is None else x.reshape((1,) * (most - n) + x.shape)
-                    for x, n in zip(arrays, stars)]
-            other = [x if n is None else np.asarray(-x) for x, n in zip(full, stars)]
-            both = [x if n is None else np.stack([x, y]) for x, y, n in zip(full, other, stars)]
-            for k, one in enumerate((full, other)):
-                same(row, [y[k] for y in raw(row, both, attrs)], raw(row, one, attrs), "of a batch")
-
-
-FUNCTIONS_OF_ELEMENTS = {f"{namespace}.{name}".lstrip("."): public.call
-                         for (namespace, name), public in FUNCTIONS.items()
-                         if is_elementwise(public.call) and not hasattr(public.call, "op")}
-
-
-@pytest.mark.parametrize("name", FUNCTIONS_OF_ELEMENTS)
-def test_an_elementwise_function_computes_each_element_by_itself(name):
-    """A composite with ``dims="*"``, called with the first arguments that it takes."""
-    call = FUNCTIONS_OF_ELEMENTS[name]
-    array = np.linspace(1.1, 2.3, 6).reshape(2, 3)
-    choices = [array, 2, array * (2 + 1j), array > 1.5, array + 1]
-    parameters = [p for p in inspect.signature(call).parameters.values()
-                  if p.kind is p.POSITIONAL_OR_KEYWORD]
-    least = len([p for p in parameters if p.default is p.empty])
-
-    def result(arguments, place=slice(None)):
-        given = [wrap(x[place].copy(), cpu) if isinstance(x, np.ndarray) else x for x in arguments]
-        return call(*given).array
-
-    def is_taken(arguments):
-        try:
-            return result(arguments).shape == array.shape
-        except Exception:                                  # it refuses them, or gives no tensor
-            return False
-
-    found: list = []
-    for n in range(least, len(parameters) + 1):
-        found = found or [given for given in itertools.product(choices, repeat=n)
-                          if any(isinstance(x, np.ndarray) for x in given) and is_taken(given)]
-    assert found, f"{name} takes none of the arguments that this test has"
-    for arguments in found[:3]:
-        whole = result(arguments)
-        for i, j in np.ndindex(array.shape):
-            one = slice(i, i + 1), slice(j, j + 1)
-            assert np.allclose(result(arguments, one), whole[one], 1e-9, equal_nan=True), (
-                f"{name} is not elementwise: dims={call.dims!r}")
 
 
 # ---- invariants --------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def generating():
 def command_of(title):
     """The pytest command of a section, as a list of arguments."""
     (command,) = [x for x in blocks(title, "") if "pytest" in x]
-    return shlex.split(command)[1:]
+    return shlex.split(command.replace("\\\n", ""))[1:]
 
 
 def test_each_addition_is_one_file():

@@ -52,7 +52,7 @@ def words_of(index):
         else:
             ins.append(f"[d{i}]")
             taken.append((i, len(outs)))
-    if arrays:                                             # side by side: their dimensions stay there
+    if arrays:                                             # side by side: the dimensions stay there
         side_by_side = taken[-1][0] - taken[0][0] == len(taken) - 1
         place = taken[0][1] if side_by_side else 0
         sizes = reduce(broadcast, [part.shape for part in arrays])

@@ -84,8 +84,8 @@ def check_source(source, n):
 
 
 @op(dims="[k] -> x.. of shape",
-    node_name="PaddedToBackward0", namespace=None, input=lambda F, g,
-    input_shape: F.take_first(g, n=input_shape[0]),
+    node_name="PaddedToBackward0", namespace=None,
+    input=lambda F, g, input_shape: F.take_first(g, n=input_shape[0]),
     sample=lambda d: ([d.array((4,))], dict(shape=(2, 3))))
 def pad_flat(F, input, *, shape):
     """A tensor of `shape` that begins with the elements of the vector `input`; the rest is zero."""

@@ -73,7 +73,7 @@ def index_sample(d, *more):
 
 
 # ---- an index for every element ----------------------------------------------------------------------------
-@op(dims="* [dim], * j@dim -> * j@dim by moving",
+@op(dims="*.. [dim], *.. j@dim -> *.. j@dim by moving",
     layout="contiguous", name="gather", namespace=None,
     input=lambda F, g, index, input_shape, dim: F.gather_backward(g, index, shape=input_shape, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 4), 0, 2)], dict(dim=d.choice([1, -1]))))
@@ -109,7 +109,7 @@ def gather(input, dim, index, *, sparse_grad=False):
     return _gather(input, index, dim)
 
 
-@op(dims="* [dim], * [j@dim], * [j@dim] -> * [dim]",
+@op(dims="*.. [dim], *.. [j@dim], *.. [j@dim] -> *.. [dim]",
     name="scatter", namespace=None, promotion="numbers",
     input=lambda F, g, index, dim: F.scatter(g, index, 0.0, dim=dim),
     src=lambda F, g, index, dim: F.gather(g, index, dim=dim),
@@ -121,7 +121,7 @@ def _scatter(F, input, index: Other, src: Number, *, dim):
     return out
 
 
-@op(dims="+ * [dim], * j@dim, * j@dim -> * [dim]",
+@op(dims="+ *.. [dim], *.. j@dim, *.. j@dim -> *.. [dim]",
     name="scatter_add", namespace=None, promotion="any",
     input=lambda F, g: g,
     src=lambda F, g, index, dim: F.gather(g, index, dim=dim),
@@ -131,7 +131,7 @@ def _scatter_add(F, input, index: Other, src, *, dim):
     return accumulate(F.xp.add, F, input, index, src, dim)
 
 
-@op(dims="* [dim], * [j@dim], * [j@dim] -> * [dim]",
+@op(dims="*.. [dim], *.. [j@dim], *.. [j@dim] -> *.. [dim]",
     namespace=None, promotion="any", node_name="ScatterReduceBackward0",
     input=lambda F, g, input, index, src, dim: g * F.scatter_reduce_prod(F.zero(input) + 1.0, index, src, dim=dim),
     src=lambda F, g, input, index, src, out, dim:
@@ -152,7 +152,7 @@ def other_factors(F, input, index, src, out, dim):
     return F.where(at_zero, F.masked_fill(rest, other_zeros > 0, 0.0), F.gather(out, index, dim=dim) / factors)
 
 
-@op(dims="* [dim], * [j@dim], * [j@dim] -> * [dim]",
+@op(dims="*.. [dim], *.. [j@dim], *.. [j@dim] -> *.. [dim]",
     namespace=None, promotion="any", node_name="ScatterReduceBackward0",
     joint=lambda F, g, needs, input, index, src, out, dim: extreme_grads(F, g, input, index, src, out, dim),
     sample=lambda d: ([d.distinct((2, 3)) * 0.9, d.integers((2, 4), 0, 2), d.distinct((2, 4))],
@@ -324,8 +324,8 @@ def _index_select(F, input, index: Other, *, dim):
 
 
 @op(dims="* i@dim, i -> * dim of shape",
-    namespace=None, promotion="any", input=lambda F, g, index,
-    dim: F.index_select(g, index, dim=dim),
+    namespace=None, promotion="any",
+    input=lambda F, g, index, dim: F.index_select(g, index, dim=dim),
     sample=lambda d: ([d.array((3, 2)), d.integers((3,), 0, 3)], dict(shape=(4, 2), dim=0)))
 def index_select_backward(F, input, index: Other, *, shape, dim):
     """Zeros of `shape` with slices added where `index` says along `dim`: the transpose of `index_select`."""
@@ -503,7 +503,8 @@ def take(F, input, index: Other):
     return input.reshape(-1)[index]
 
 
-@op(dims="* -> * of shape", namespace=None, sample=lambda d: ([d.array((2,))], dict(shape=(2, 3))))
+@op(dims="x.. -> y.. of shape", namespace=None,
+    sample=lambda d: ([d.array((2,))], dict(shape=(2, 3))))
 def new_zeros(F, input, *, shape):
     """Zeros of `shape` in the dtype of `input`."""
     return F.xp.zeros(shape, input.dtype)

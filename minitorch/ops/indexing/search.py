@@ -93,7 +93,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-@op(dims="*, [t..] -> *",
+@op(dims=lambda invert: f"*, t.. -> * by {'min' if invert else 'max'}",
     promotion="common", method=False, refuses="bc")
 def isin(F, elements: Number, test_elements: Number, *, assume_unique=False, invert=False):
     """Which of `elements` are equal to one of `test_elements`; with `invert`, to none. One of both may be a number."""

@@ -129,7 +129,7 @@ def _nll_loss(F, input, target: Other, weight: Other = None, *, ignore_index=-10
 
 
 def loss_words(reduction):
-    """Words for the gradient of a loss and its samples: a mean counts the targets of all of them."""
+    """Words for the gradient of a loss and its samples: a mean counts the targets of all."""
     return {"none": ("n *", "n", "*"), "sum": ("", "n", "*"), "mean": ("", "[n]", "[*]")}[reduction]
 
 

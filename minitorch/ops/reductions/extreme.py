@@ -137,9 +137,10 @@ def put_back(F, g, index, shape, dim, keepdim):
 
 
 @op(dims="* j@dim, * j@dim -> * dim of shape",
-    node_name="PutAlongBackward0", namespace=None, input=lambda F, g, index,
-    dim: F.take_along_dim(g, index, dim=dim),
-    sample=lambda d: ([d.array((2, 1)), d.integers((2, 1), 0, 2)], dict(shape=(2, 3), dim=1)))
+    node_name="PutAlongBackward0", namespace=None,
+    input=lambda F, g, index, dim: F.take_along_dim(g, index, dim=dim),
+    sample=lambda d: ([d.array((2, 2)), d.distinct((2, 3)).argsort(1)[:, :2]],
+                      dict(shape=(2, 3), dim=1)))
 def put_along_dim(F, input, index: Other, *, shape, dim):
     """Zeros of `shape` with `input` put where `index` says along `dim`; no position twice (else: `gather_backward`)."""
     out = F.xp.zeros(shape, input.dtype)
@@ -150,7 +151,7 @@ def put_along_dim(F, input, index: Other, *, shape, dim):
 @op(dims="* [dim], * j@dim -> * j@dim by moving",
     layout="contiguous", node_name="TakeAlongBackward0", namespace=None,
     input=lambda F, g, index, input_shape, dim: F.put_along_dim(g, index, shape=input_shape, dim=dim),
-    sample=lambda d: ([d.array((2, 3)), d.integers((2, 1), 0, 2)], dict(dim=1)))
+    sample=lambda d: ([d.array((2, 3)), d.distinct((2, 3)).argsort(1)[:, :2]], dict(dim=1)))
 def take_along_dim(F, input, index: Other, *, dim):
     """The elements where `index` says along `dim`; no position twice (else: `gather`)."""
     return F.xp.take_along_axis(input, index, dim)

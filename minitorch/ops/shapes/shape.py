@@ -30,9 +30,10 @@ def ints(sizes):
 
 # ---- broadcasting ------------------------------------------------------------------------------------------
 @op(dims="* -> * of shape",
-    namespace=None, promotion="any", inline=True, input=lambda F, g,
-    input_shape: F.expand(g, size=input_shape),
-    sample=lambda d: ([d.array((2, 3, 1, 2))], dict(shape=d.choice([(3, 1, 2), (1, 3, 1, 1), (2,), (2, 3, 1, 2)]))))
+    namespace=None, promotion="any", inline=True,
+    input=lambda F, g, input_shape: F.expand(g, size=input_shape),
+    sample=lambda d: ([d.array((2, 3, 1, 2))],
+                      dict(shape=d.choice([(3, 1, 2), (1, 3, 1, 1), (2,), (2, 3, 1, 2)]))))
 def sum_to(F, input, *, shape):
     """Sum over the axes along which `shape` was broadcast: the transpose of `expand`."""
     lead = input.ndim - len(shape)

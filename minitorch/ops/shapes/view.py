@@ -313,8 +313,8 @@ def first_of(offset, dim1, dim2, ndim):
 
 
 @op(dims="* [d@-1] -> * dim1 dim2 of shape",
-    namespace=None, input=lambda F, g, offset, dim1,
-    dim2: F.diagonal(g, offset=offset, dim1=dim1, dim2=dim2),
+    namespace=None,
+    input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset=offset, dim1=dim1, dim2=dim2),
     sample=lambda d: ([d.array((4, 2))], dict(shape=(3, 4, 3), offset=1, dim1=0, dim2=2)))
 def diagonal_backward(F, input, *, shape, offset, dim1, dim2):
     """Zeros of `shape` with `input` on a diagonal: the transpose of `diagonal`."""
