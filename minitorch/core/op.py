@@ -125,7 +125,7 @@ class Op:
     - `mismatch`: a function of the shapes of two inputs that do not fit, which returns the error's
       text, or None
     - `flops`: a function of the result and the inputs (raw arrays) that returns the FLOPs of the
-      products and sums
+      products and sums, where `dims` does not show them
     - `inline`: it makes few array calls, and `compile` traces each of them; other ops become one
       instruction
     - `zeros`: "kept": it maps 0 to 0, so sparse tensors are computed by their values; "linear": the

@@ -4,6 +4,7 @@ from collections import defaultdict
 
 from ..core.layers import observed
 from ..core.registry import OPS
+from ..ops.labels import bind, flops_of, is_product
 from . import hooks
 
 __all__ = ["FlopCounterMode"]
@@ -19,16 +20,28 @@ def work_noted(note, custom=None):
     def begin(name, arrays, attrs, backend):
         nonlocal inside
         inside += name in OPS                              # not the run of a compiled function
-        return name, arrays
+        return name, arrays, attrs
 
     def end(call, result):
         nonlocal inside
-        name, arrays = call
+        name, arrays, attrs = call
         inside -= name in OPS
-        work = custom.get(name) or (OPS[name].flops if name in OPS else None)
-        if not inside and work is not None and result is not None:
+        if inside or result is None:
+            return
+        if work := custom.get(name) or (OPS[name].flops if name in OPS else None):
             note(name, work(result[0] if isinstance(result, tuple) else result, *arrays))
+        elif name in OPS and (flops := product_flops(OPS[name], arrays, attrs)):
+            note(name, flops)
     return observed(begin, end)
+
+
+def product_flops(op, arrays, attrs):
+    """The FLOPs of an op whose index notation shows a sum of products; None of others."""
+    try:
+        call = bind(op, [x if x is None else getattr(x, "shape", ()) for x in arrays], attrs)
+    except ValueError:                                     # its column does not describe such shapes
+        return None
+    return flops_of(call) if call is not None and is_product(call) else None
 
 
 class FlopCounterMode:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from .dims import Term, Word, column_of, is_attribute, parse
 from .sizes import value_of
 
-__all__ = ["Bound", "attributes_for", "bind", "bytes_of", "flops_of", "mask_class", "shapes_of",
-           "shardings"]
+__all__ = ["Bound", "attributes_for", "bind", "bytes_of", "flops_of", "is_product", "mask_class",
+           "shapes_of", "shardings"]
 
 
 @dataclass
@@ -39,6 +39,7 @@ class Bound:
     sizes: dict = field(default_factory=dict)
     whole: set = field(default_factory=set)
     names: dict = field(default_factory=dict)              # what a new size may be computed from
+    kinds: list = field(default_factory=list)              # of inputs, as in `core.op.Input`
     variadic: bool = False                                 # one term holds for a list of inputs
     broadcasts: bool = False                               # letters too are broadcast, as in einsum
     equal: bool = False                                    # not even ``*`` is
@@ -59,7 +60,8 @@ def bind(op, shapes, attrs=None, dims=None):
     if text is None:
         return None
     column = parse(text)
-    call = Bound(column, list(shapes), attrs, column.by, variadic=op.variadic,
+    kinds = [x.kind for x in op.inputs] * (len(shapes) if op.variadic else 1)
+    call = Bound(column, list(shapes), attrs, column.by, kinds=kinds, variadic=op.variadic,
                  broadcasts=is_attribute(dims), equal=any([is_equal(term) for term in column.ins]))
     reduce_as_told(call)
     lay_inputs(call)
@@ -380,18 +382,19 @@ def attributes_for(call, out_shapes):
     return attrs
 
 
-def flops_of(call):
-    """FLOPs: of a sum of products two for each combination of labels, else one for each element.
-
-    A window's label stands for the elements that it reads.
-    """
-    factors = [term for term in call.terms if not term.plus]
+def is_product(call):
+    """True for a sum of products of numbers, such as `matmul`; of windows dims do not show it."""
+    factors = [term for term, kind in zip(call.terms, call.kinds)
+               if kind != "other" and not term.plus]
     summed = [x for x in call.sizes if x not in call.whole and x not in call.outs[0]]
-    if len(factors) > 1 and summed:
-        read = {word.size.split("(")[1].split(",")[0] for word in call.column.outs[0].words
-                if "(" in (word.size or "")}
-        sizes = {x: n for x, n in call.sizes.items() if x[0] not in read}
-        return 2 * math.prod({**sizes, **dict(zip(call.outs[0], call.out_shapes[0]))}.values())
+    return len(factors) > 1 and call.column.by == "sum" and bool(summed) and not any(
+        [word.group for term in call.terms for word in term.words])
+
+
+def flops_of(call):
+    """FLOPs: of a sum of products two for each combination of labels, else one for each element."""
+    if is_product(call):
+        return 2 * math.prod(call.sizes.values())
     return max([math.prod(s) for s in (*call.shapes, *call.out_shapes) if s is not None])
 
 

@@ -19,7 +19,7 @@ from minitorch.core.dtypes import as_np
 from minitorch.core.registry import FUNCTIONS, OPS
 from minitorch.core.tensor import wrap
 from minitorch.ops.dims import column_of, is_elementwise, parse
-from minitorch.ops.labels import attributes_for, bind, shardings
+from minitorch.ops.labels import attributes_for, bind, flops_of, is_product, shardings
 from minitorch.testing.strategies import Draw
 
 ROWS = [row for row in OPS.values() if row.dims is not None]
@@ -319,6 +319,22 @@ def test_brackets_are_needed(row):
                 if is_noticed(call, label):
                     noticed.add(label[0])
     assert needed == noticed, f"{row.name}: {needed - noticed} could be cut"
+
+
+# ---- FLOPs ---------------------------------------------------------------------------------------
+def test_flops_are_two_for_each_product():
+    """A sum of products of ones is the number of products."""
+    found = set()
+    for call in [call for row in ROWS for call in calls(row) if is_product(call.bound)]:
+        ones = [x if x is None else np.ones_like(x) * (not term.plus)
+                for x, term in zip(call.arrays, call.bound.terms)]
+        attrs = {**call.attrs, **{k: 1 for k in ("alpha", "beta") if k in call.attrs}}
+        (total,) = [y.sum() for y in computed(call.row, ones, attrs)]
+        assert flops_of(call.bound) == 2 * total, repr(call)
+        if call.row.flops:
+            assert call.row.flops(call.results[0], *call.arrays) == 2 * total, repr(call)
+        found.add(call.row.name)
+    assert {"matmul", "linear", "addmm", "einsum", "dot"} <= found
 
 
 # ---- public functions without a definition ---------------------------------------------------------

@@ -66,7 +66,7 @@ def rows_of(F, x):
 
 
 @op(dims="* n k, * k m -> * n m", complex="holomorphic", promotion="same", namespace=None,
-    flops=product_flops, input=lambda F, g, other: F.gemm(g, F.transpose(other, dim0=-1, dim1=-2)),
+    input=lambda F, g, other: F.gemm(g, F.transpose(other, dim0=-1, dim1=-2)),
     other=lambda F, g, input: F.gemm(F.transpose(input, dim0=-1, dim1=-2), g))
 def gemm(F, input, other):
     """`matmul` of matrices, for gradients, where operands come transposed."""
@@ -83,7 +83,6 @@ def check_dims(x, n, words):
 
 
 @op(dims="n k, k m -> n m", complex="holomorphic", promotion="same", refuses="b", autocast="lower",
-    flops=product_flops,
     mismatch=product_mismatch,
     input=lambda F, g, mat2: F.gemm(g, F.transpose(mat2, dim0=0, dim1=1)),
     mat2=lambda F, g, input: F.gemm(F.transpose(input, dim0=0, dim1=1), g))
@@ -95,8 +94,7 @@ def mm(F, input, mat2):
 
 
 @op(dims="b n k, b k m -> b n m", complex="holomorphic", promotion="same", refuses="b",
-    autocast="lower", flops=product_flops,
-    mismatch=product_mismatch,
+    autocast="lower", mismatch=product_mismatch,
     input=lambda F, g, mat2: F.gemm(g, F.transpose(mat2, dim0=1, dim1=2)),
     mat2=lambda F, g, input: F.gemm(F.transpose(input, dim0=1, dim1=2), g))
 def bmm(F, input, mat2):
@@ -111,7 +109,7 @@ def bmm(F, input, mat2):
 
 
 @op(dims="n k, k -> n", complex="holomorphic", promotion="same", refuses="b",
-    autocast="lower on cuda", flops=product_flops,
+    autocast="lower on cuda",
     input=lambda F, g, vec: F.unsqueeze(g, dim=-1) * vec,
     vec=lambda F, g, input: F.mv(F.transpose(input, dim0=0, dim1=1), g))
 def mv(F, input, vec):
@@ -125,7 +123,7 @@ def mv(F, input, vec):
 
 
 @op(dims="k, k ->", complex="holomorphic", promotion="same", refuses="b",
-    autocast="promote on cuda", flops=product_flops,
+    autocast="promote on cuda",
     input=lambda F, g, tensor: g * tensor,
     tensor=lambda F, g, input: g * input)
 def dot(F, input, tensor):
@@ -139,7 +137,7 @@ def dot(F, input, tensor):
 
 
 @op(dims="k, k ->", complex="conjugate", promotion="same", refuses="b",
-    autocast="promote on cuda", flops=product_flops,
+    autocast="promote on cuda",
     input=lambda F, g, other: F.conj(g) * other,
     other=lambda F, g, input: g * input)
 def vdot(F, input, other):
@@ -150,7 +148,7 @@ def vdot(F, input, other):
 # ---- beta * input + alpha * product ------------------------------------------------------------------------
 @op(dims="+ n m, n k, k m -> n m",
     older=True, complex="holomorphic", promotion="same", refuses="b", autocast="lower", inplace=True,
-    inline=True, flops=lambda out, input, mat1, mat2: product_flops(out, mat1, mat2), sample=lambda d: (
+    inline=True, sample=lambda d: (
         [d.array(d.choice([(2, 3), (3,), (2, 1), ()])), d.array((2, 4)), d.array((4, 3))], dict(beta=0.5, alpha=2)),
     input=lambda F, g, beta: g * beta,
     mat1=lambda F, g, mat2, alpha: F.gemm(g, F.transpose(mat2, dim0=0, dim1=1)) * alpha,

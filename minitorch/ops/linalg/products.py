@@ -7,7 +7,7 @@ from ...explain.failures import draw, mismatch
 
 
 def product_flops(out, a, b, *rest):
-    """Each element of the result is a sum over the last dimension of `a`."""
+    """Each element of the result is a sum over the last dimension of `a`, which may be a vector."""
     return 2 * int(out.size) * (a.shape[-1] if a.ndim else 1)
 
 
