@@ -14,6 +14,7 @@
 | ``dim=k``, ``d=f(n, offset)`` | a new size: an attribute, or a function of sizes and attributes |
 | ``* dim of shape`` | attribute `shape` is the result's; a dimension of size 1 there is summed |
 | ``* each dim`` | a list of results: one for each index of `dim`, or element of an attribute |
+| ``* n? k`` | an input of one dimension lacks `n` |
 | ``x..`` | several dimensions, such as the spatial ones |
 | ``+ m`` | this input is added to the result, and broadcast to it |
 | ``(*) -> (shape)`` | the same elements in a row, given another shape |
@@ -50,6 +51,7 @@ class Word(NamedTuple):
     at: str | None = None       # the attribute, or the number, that says where it stands
     size: str | None = None     # its new size
     whole: bool = False         # the op needs it whole
+    optional: bool = False      # an input of fewer dimensions lacks it
 
 
 class Term(NamedTuple):
@@ -70,7 +72,7 @@ class Column(NamedTuple):
     by: str = "sum"
 
 
-WORD = re.compile(r"\s*(?:(?P<mark>[\[\]()+])|(?P<name>\*|\w+)(?P<group>\.\.)?"
+WORD = re.compile(r"\s*(?:(?P<mark>[\[\]()+])|(?P<name>\*|\w+)(?P<group>\.\.)?(?P<optional>\?)?"
                   r"(?:@(?P<at>-?\w+))?(?:=(?P<size>[\w.]+(?:\[\d+\]|\([^)]*\))?))?)")
 SUFFIX = re.compile(r"(?P<words>.*?)(?:\bof (?P<of>\w+))?\s*(?:\beach (?P<each>\w+))?")
 COMMA = re.compile(r",(?![^()]*\))")                       # between terms, not between arguments
@@ -116,7 +118,8 @@ def term_of(text):
             raise ValueError(f"index notation: cannot read {text[place:]!r} of {text!r}")
         place, mark = m.end(), m["mark"]
         if mark is None:
-            words.append(Word(m["name"], bool(m["group"]), m["at"], m["size"], whole))
+            words.append(Word(m["name"], bool(m["group"]), m["at"], m["size"], whole,
+                              bool(m["optional"])))
         whole = mark == "[" or whole and mark != "]"
         plus, flat = plus or mark == "+", flat or mark == "("
     return Term(tuple(words), plus, flat, end["of"], end["each"])

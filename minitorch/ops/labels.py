@@ -138,14 +138,16 @@ def trailing(call, term, n):
 
 def labels_of(call, term, n):
     """The labels of `n` dimensions: some stand where attributes say, the rest in order."""
-    places = [places_of(word, call, n) for word in term.words]
-    free = [word for word, at in zip(term.words, places) if at is None]
+    needed = sum([not is_several(word) for word in term.words])
+    words = [word for word in term.words if not word.optional or needed <= n]
+    places = [places_of(word, call, n) for word in words]
+    free = [word for word, at in zip(words, places) if at is None]
     spare = n - len({d for at in places if at is not None for d in at}) - sum(
         [not is_several(word) for word in free])
     has_both = len([*filter(is_several, free)]) == 2
     group = group_size(call) if has_both else spare
     own = []
-    for word, at in zip(term.words, places):
+    for word, at in zip(words, places):
         if at is not None or not is_several(word):
             many = 1 if at is None else len(at)
         else:

@@ -22,7 +22,7 @@ def name_of_layer(node):
     weight=lambda F, g, input, weight_shape: linear_weight(F, g, input, weight_shape),
     bias=lambda F, g: g,
     together=lambda F, g, input, weight: layer_gradients(F, g, input, weight),
-    dims="* n k, m k, + m -> * n m", autocast="lower", inline=True, flops=product_flops,
+    dims="* n? k, m k, + m -> * n? m", autocast="lower", inline=True, flops=product_flops,
     mismatch=linear_mismatch)
 def linear(F, input, weight, bias=None):
     """``input @ weight.T + bias``: (..., in), (out, in), (out,) -> (..., out).

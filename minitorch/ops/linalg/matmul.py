@@ -23,7 +23,7 @@ def name_of_product(node):
 
 
 @op(complex="holomorphic", layout="contiguous", promotion="same", refuses="b", xp_name="matmul",
-    dims="* n k, * k m -> * n m", node_name=name_of_product,
+    dims="* n? k, * k m? -> * n? m?", node_name=name_of_product,
     autocast="lower", inline=True, flops=product_flops, mismatch=product_mismatch,
     input=lambda F, g, other: matmul_left(F, g, other),
     other=lambda F, g, input, other_shape: matmul_right(F, g, input, other_shape))
