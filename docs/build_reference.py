@@ -4,7 +4,7 @@
     python docs/build_reference.py --check    exit with 1 if they are not what would be written
 
 One entry for each public function: signature, documentation, where it is found, what happens to dtypes, whether it is a
-view, and its derivative, as the rule in the table says it.
+view, its index notation, and its derivative, as the rule in the table says it.
 """
 
 import ast
@@ -18,6 +18,7 @@ import minitorch  # noqa: E402
 from minitorch.core.promotion import PROMOTIONS  # noqa: E402
 from minitorch.core.registry import FUNCTIONS, METHODS, OPS  # noqa: E402
 from minitorch.ops.define import OPTIONS  # noqa: E402
+from minitorch.ops.dims import column_of  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "docs" / "reference"
@@ -80,11 +81,23 @@ def write_entry(name, public, names, rules, namespace):
         if not row.differentiable:
             facts.append("no gradient")
     lines += [f"*{'; '.join(facts)}*", ""] if facts else []
+    if call.dims is not None or row is not None:
+        lines += [f"[Index notation](../rooms/ops.md#index-notation): {notation(call.dims, row)}", ""]
     derivative = rules.get(row.name, {}) if row is not None else {}
     for argument, source in derivative.items():
         what = "all inputs" if argument == "joint" else f"`{argument}`"
         lines += [f"Gradient for {what}: `{source}`", ""]
     return lines
+
+
+def notation(dims, row):
+    """The column `dims` in words; that of a function for the defaults of the attributes that it takes."""
+    if dims is None:
+        return "none, for the result depends on values or on the place of an element"
+    if callable(dims):
+        names = " and ".join([f"`{name}`" for name in inspect.signature(dims).parameters])
+        return f"`{column_of(dims, dict(row.attrs))}` for the default of {names}"
+    return f"`{dims}`"
 
 
 def brief(function):
