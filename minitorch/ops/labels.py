@@ -93,6 +93,8 @@ def reduce_as_told(call):
 def lay_inputs(call):
     """Label the inputs: last those that are added to the result, which fit the others."""
     terms, n = call.column.ins, len(call.shapes)
+    if None in call.shapes and (n == 1 or call.variadic):
+        raise ValueError("index notation: an input is left out")
     call.terms = list(terms) * n if len(terms) == 1 else [*terms, *[Term(())] * (n - len(terms))]
     call.ins = [None] * n
     for i in sorted(range(n), key=lambda i: call.terms[i].plus):
@@ -223,7 +225,11 @@ def each_of(call, term):
     if term.each is None:
         return (None,)
     given = call.attrs[term.each]
-    return given if isinstance(given, (tuple, list)) else range(call.sizes[term.each, 0])
+    if isinstance(given, (tuple, list)):
+        return given
+    if (term.each, 0) not in call.sizes:
+        raise ValueError(f"index notation: the input has no dimension {term.each}")
+    return range(call.sizes[term.each, 0])
 
 
 def result(call, term):

@@ -114,6 +114,23 @@ def test_dimensions_that_do_not_exist_are_refused(name):
         bind(OPS[name], [(2, 3)], dict(dim=4, dims=(4,), dim0=0, dim1=4))
 
 
+@each_op
+def test_other_shapes_are_bound_or_refused(row):
+    """With a dimension less or more, or of another size, and an input less: no other error."""
+    for call in calls(row)[:6]:
+        for i, shape in enumerate(call.shapes):
+            for other in (None, (), *[(shape or ())[:d] + n for d in range(len(shape or ()))
+                                      for n in [(), (5, 7), (1,), (0, 0, 0)]]):
+                shapes = [*call.shapes[:i], other, *call.shapes[i + 1:]]
+                try:
+                    bound = bind(row, shapes, call.attrs)
+                except ValueError as error:
+                    assert "index notation" in str(error)
+                else:
+                    assert [x if x is None else len(x) for x in bound.ins] == [
+                        x if x is None else len(x) for x in shapes]
+
+
 # ---- shapes --------------------------------------------------------------------------------------
 @each_op
 def test_results_have_the_shapes_that_dims_say(row):
@@ -319,6 +336,17 @@ def test_brackets_are_needed(row):
                 if is_noticed(call, label):
                     noticed.add(label[0])
     assert needed == noticed, f"{row.name}: {needed - noticed} could be cut"
+
+
+@pytest.mark.parametrize("name, shapes, flops, out", [
+    ("matmul", [(3,), (3,)], 6, ()), ("matmul", [(3,), (4, 3, 2)], 48, (4, 2)),
+    ("matmul", [(4, 2, 3), (3,)], 48, (4, 2)), ("linear", [(3,), (2, 3), (2,)], 12, (2,)),
+    ("linear", [(4, 3), (3,), None], 24, (4,)), ("linear", [(3,), (3,), ()], 6, ())])
+def test_a_vector_lacks_a_dimension(name, shapes, flops, out):
+    bound = bind(OPS[name], shapes)
+    arrays = [x if x is None else Draw().array(x) for x in shapes]
+    (result,) = computed(OPS[name], arrays, {})
+    assert bound.out_shapes == [out] == [result.shape] and flops_of(bound) == flops
 
 
 # ---- FLOPs ---------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from ...core.errors import worded
 from ...core.recording import recorded as R
 from ..define import composite, op, publish
 from ..shapes.shape import count
-from .products import linear_mismatch, product_flops
+from .products import linear_mismatch
 
 
 def name_of_layer(node):
@@ -22,7 +22,7 @@ def name_of_layer(node):
     weight=lambda F, g, input, weight_shape: linear_weight(F, g, input, weight_shape),
     bias=lambda F, g: g,
     together=lambda F, g, input, weight: layer_gradients(F, g, input, weight),
-    dims="* n? k, m k, + m -> * n? m", autocast="lower", inline=True, flops=product_flops,
+    dims="* n? k, m? k, + m? -> * n? m?", autocast="lower", inline=True,
     mismatch=linear_mismatch)
 def linear(F, input, weight, bias=None):
     """``input @ weight.T + bias``: (..., in), (out, in), (out,) -> (..., out).

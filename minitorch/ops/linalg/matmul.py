@@ -13,7 +13,7 @@ from ..older import older
 from ..reductions.norms import per_length, vector_norm
 from ..shapes.shape import count, expand, permute, reshape, unsqueeze
 from ..shapes.view import dim_of
-from .products import product_flops, product_mismatch
+from .products import product_mismatch
 
 
 # ---- the product -------------------------------------------------------------------------------------------
@@ -24,7 +24,7 @@ def name_of_product(node):
 
 @op(complex="holomorphic", layout="contiguous", promotion="same", refuses="b", xp_name="matmul",
     dims="* n? k, * k m? -> * n? m?", node_name=name_of_product,
-    autocast="lower", inline=True, flops=product_flops, mismatch=product_mismatch,
+    autocast="lower", inline=True, mismatch=product_mismatch,
     input=lambda F, g, other: matmul_left(F, g, other),
     other=lambda F, g, input, other_shape: matmul_right(F, g, input, other_shape))
 def matmul(F, input, other):

@@ -1,14 +1,9 @@
-"""Columns that definitions of matrix products share: their FLOPs, and the error texts for shapes that do not fit.
+"""Columns that definitions of matrix products share: the error texts for shapes that do not fit.
 
 The definitions themselves are in `matmul.py`, `linear.py` and `attention.py`.
 """
 
 from ...explain.failures import draw, mismatch
-
-
-def product_flops(out, a, b, *rest):
-    """Each element of the result is a sum over the last dimension of `a`, which may be a vector."""
-    return 2 * int(out.size) * (a.shape[-1] if a.ndim else 1)
 
 
 # ---- shapes that do not fit --------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from ...random.philox import PhiloxGenerator, Place
 from ..creation.create import zeros
 from ..define import composite, op
 from ..linalg.linear import linear
-from ..linalg.products import product_flops
 from ..shapes.join import cat
 from .dropout import noise_for
 from .pad import pad
@@ -42,6 +41,11 @@ def some_keys(d):
     return d.mask((2, 3)) | [True, False, False]
 
 
+def weights_flops(out, query, *rest):
+    """The products of queries with keys."""
+    return 2 * int(out.size) * query.shape[-1]
+
+
 def weights_dims(causal):
     """A causal mask goes by the position of the query."""
     rows = "[l]" if causal else "l"
@@ -51,7 +55,7 @@ def weights_dims(causal):
 @op(dims=weights_dims,
     layout="contiguous", promotion="floating", namespace=None,
     node_name="ScaledDotProductAttentionBackward0",
-    autocast="lower", flops=product_flops, joint=weights_grads,
+    autocast="lower", flops=weights_flops, joint=weights_grads,
     sample=lambda d: ([d.array((2, 2, 3)), d.array((2, 3, 3)), d.choice([None, d.array((2, 3))]),
                        d.choice([None, some_keys(d)])],
                       dict(scale=0.6, causal=d.bool())))
