@@ -195,9 +195,9 @@ def places_of(word, call, n):
 
 def dims_of(given, n):
     """The dimensions, of `n`, that a value of an attribute `dim` names."""
-    if given is None or given == () or given.__class__ is bool:    # ``x.var(True)``: no dimension
+    dims = given if isinstance(given, (tuple, list)) else () if given is None else (given,)
+    if not dims or dims[0].__class__ is bool:              # ``x.var(True)`` names no dimension
         return range(n)
-    dims = given if isinstance(given, (tuple, list)) else (given,)
     if not all([-max(n, 1) <= d < max(n, 1) for d in dims]):
         raise ValueError(f"index notation: no dimension {given} among {n}")
     return [d % n for d in dims if n]
