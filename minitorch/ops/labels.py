@@ -17,7 +17,7 @@ __all__ = ["Bound", "attributes_for", "bind", "bytes_of", "flops_of", "is_produc
            "shapes_of", "shardings"]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Bound:
     """The labels of one call.
 
