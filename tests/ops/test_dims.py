@@ -65,7 +65,7 @@ def same(found, wanted, where):
             np.testing.assert_allclose(a * 1, b * 1, 1e-9, 1e-9, equal_nan=True, err_msg=where)
 
 
-# ---- the notation ----------------------------------------------------------------------------------
+# ---- the notation --------------------------------------------------------------------------------
 def test_every_op_has_a_column_or_a_reason():
     """Results whose shape depends on values, and random numbers by position, have no notation."""
     for row in OPS.values():
@@ -188,7 +188,7 @@ def check_cut(call, bound, label, outs):
 
 @each_op
 def test_parts_of_inputs_give_parts_of_results(row):
-    """Every dimension without brackets is cut in some call, or ``*`` has one more in a test below."""
+    """Every dimension without brackets is cut in some call; or ``*`` has one more, as below."""
     free, seen = set(), set()
     for call in calls(row):
         free |= {word.name for term in call.bound.terms for word in term.words
@@ -365,7 +365,7 @@ def test_flops_are_two_for_each_product():
     assert {"matmul", "linear", "addmm", "einsum", "dot"} <= found
 
 
-# ---- public functions without a definition ---------------------------------------------------------
+# ---- public functions without a definition -------------------------------------------------------
 FUNCTIONS_OF_ELEMENTS = {f"{namespace}.{name}".lstrip("."): public.call
                          for (namespace, name), public in FUNCTIONS.items()
                          if is_elementwise(public.call) and not hasattr(public.call, "op")}
