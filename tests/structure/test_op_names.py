@@ -11,15 +11,9 @@ from tests.structure.source import PACKAGE
 
 # Files that spell names of another vocabulary, which some definitions happen to share, and why they have to.
 OTHER_WORDS = {
-    "array_api/elementwise.py": "the array API standard's functions, which a namespace has",
-    "array_api/linalg.py": "the array API standard's functions, which a namespace has",
     "backends/batched/array.py": "Python's operators and NumPy's methods, which an array class has",
-    "backends/batched/functions.py": "NumPy's functions, which an array module has",
-    "backends/batched/products.py": "NumPy's functions, which an array module has",
-    "backends/cuda/arrays/array.py": "Python's operators and NumPy's methods, which an array class has",
+    "backends/numpy_names.py": "NumPy's functions, by what they do to dimensions",
     "backends/cuda/arrays/functors.py": "NumPy's ufuncs, and the functors that compute them",
-    "backends/cuda/arrays/library.py": "NumPy's functions that return views",
-    "backends/cuda/arrays/namespace.py": "NumPy's functions, which an array module has",
     "backends/cuda/arrays/reduce.py": "NumPy's ufuncs, whose `reduce` it has",
     "backends/cuda/ops/product.py": "activations that a product's kernel can end with",
     "backends/sim/flow.py": "instructions of PTX",
@@ -27,9 +21,6 @@ OTHER_WORDS = {
     "backends/sim/opcodes_memory.py": "instructions of PTX",
     "backends/sim/translate.py": "instructions of PTX",
     "compiler/c_words.py": "NumPy's ufuncs, as C",
-    "compiler/indexed.py": "NumPy's ufuncs, whose `at` it has",
-    "compiler/loops.py": "NumPy's ufuncs, whose `at` it has",
-    "compiler/sums.py": "NumPy's ufuncs, whose `reduce` it has",
     "fx/codegen.py": "functions of `operator`, as code",
     "sparse/pointwise.py": "Python's operators of arithmetic, which also write in place",
     "library/namespaces.py": "PyTorch's operators whose functions have other names",

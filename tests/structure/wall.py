@@ -107,6 +107,7 @@ PUBLIC = {
     "minitorch.extend": "the door",
     "minitorch.backends.cuda": "CUDA C++ kernels: sources, types, launches",
     "minitorch.backends.native": "C kernels: build a source, call it",
+    "minitorch.backends.numpy_names": "NumPy's functions by what they do to dimensions: one table",
     "minitorch.formula": "the formulas of ops as text",
     "minitorch.ops.dims": "the index notation of ops, and questions about it",
     "minitorch.printing": "what `repr` prints, and whether notebooks show HTML",

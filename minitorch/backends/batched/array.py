@@ -8,8 +8,9 @@ import numpy as np
 from ...core import graph
 from ...core.arrays import owner
 from ...core.errors import worded
+from .. import numpy_names
 
-__all__ = ["Batched", "Unbatched", "aligned", "batched", "escaped", "hold", "is_shared", "lifted", "over",
+__all__ = ["OWN", "Batched", "Unbatched", "aligned", "batched", "escaped", "hold", "is_shared", "lifted", "over",
            "physical", "shared", "spread", "values", "varying", "wrapped"]
 
 
@@ -383,12 +384,10 @@ def named(name):
     return method
 
 
-for _name in ("all", "any", "argmax", "argmin", "argsort", "clip", "conj", "cumprod", "cumsum", "diagonal", "max",
-              "mean", "min", "nonzero", "prod", "repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes",
-              "take", "trace", "var", "dot"):
-    setattr(Batched, _name, named(_name))
-
-
+OWN = frozenset(vars(Batched))                             # all others are those of the array module
+for _name in numpy_names.methods():
+    if _name not in OWN:
+        setattr(Batched, _name, named(_name))
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift"):
     _function, _word = getattr(operator, _name), _name.strip("_")
     setattr(Batched, f"__{_word}__", both(_function))

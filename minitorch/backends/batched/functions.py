@@ -1,17 +1,23 @@
 """NumPy's functions on batched arrays: those that references and composites call as ``F.xp.<name>``.
 
-Products, linear algebra and Fourier transforms are in `products.py`.
-
-Each is the function of the array module below, on arrays whose hidden axis comes first, so axes are counted one
-further. Functions whose results depend on the values of single elements of the batch raise `Unbatched`.
+Each is the function of the array module below, on arrays whose hidden axis comes first. Most are
+derived, by their class in the table of NumPy's names (`backends/numpy_names.py`): `DERIVED`. Those of
+several arrays, or whose default depends on the shape of an array, are entered by hand (`function`);
+so are products (`products.py`). Functions whose results depend on the values of single elements of
+the batch raise `Unbatched`.
 """
 
+import inspect
 import math
+from functools import cache, partial
+from operator import attrgetter
 
 import numpy as np
 
 from ...utils._pytree import tree_map
+from .. import numpy_names
 from .array import (
+    OWN,
     Batched,
     Unbatched,
     aligned,
@@ -126,19 +132,6 @@ def clip(F, x, low=None, high=None, out=None, **options):
     return batched(F, F.inner.xp.clip(*arrays, **options))
 
 
-def elementwise(name):
-    """An elementwise function of the array module that is not a ufunc."""
-    def call(F, *arrays, **options):
-        arrays = aligned(F, [lifted(F, x) if isinstance(x, (list, np.ndarray)) else x for x in arrays])
-        return wrapped(F, getattr(F.inner.xp, name)(*arrays, **options))
-    RULES[name] = call
-
-
-for _name in ("isclose", "nan_to_num", "real", "imag", "angle", "sinc", "i0", "isreal", "iscomplex", "isneginf",
-              "isposinf", "round", "around", "real_if_close"):
-    elementwise(_name)
-
-
 @function()
 def copyto(F, target, source, casting="same_kind", where=True):
     if target.__class__ is not Batched:
@@ -153,44 +146,6 @@ def copyto(F, target, source, casting="same_kind", where=True):
 
 
 # ---- along axes --------------------------------------------------------------------------------------------
-def reduction(name):
-    def call(F, x, axis=None, *args, **options):
-        if options.pop("out", None) is not None:
-            raise Unbatched(f"vmap: {name} with out=")
-        x = lifted(F, x)
-        return batched(F, getattr(F.inner.xp, name)(x.value, axis_of(x, axis), *args, **options))
-    RULES[name] = call
-
-
-for _name in ("sum", "prod", "max", "min", "amax", "amin", "any", "all", "mean", "var", "std", "nansum", "nanprod",
-              "nanmax", "nanmin", "count_nonzero", "ptp", "nanmean", "median", "nanmedian"):
-    reduction(_name)
-
-
-def along(name, default):
-    """A function along one axis; with None, of all elements in a row."""
-    def call(F, x, *args, axis=default, **options):
-        x, inner = lifted(F, x), getattr(F.inner.xp, name)
-        if args and name != "diff":
-            axis, *args = args
-        if axis is None:
-            n, x, axis = x.ndim, x.reshape(-1), 0
-            if options.pop("keepdims", False):
-                return batched(F, inner(x.value, *args, axis=1, **options)).reshape((1,) * n)
-        return batched(F, inner(x.value, *args, axis=axis_of(x, axis), **options))
-    RULES[name] = call
-
-
-for _name, _default in (("argmax", None), ("argmin", None), ("cumsum", None), ("cumprod", None), ("sort", -1),
-                        ("argsort", -1), ("diff", -1), ("nancumsum", None), ("partition", -1), ("argpartition", -1)):
-    along(_name, _default)
-
-
-@function()
-def flip(F, x, axis=None):
-    return batched(F, F.inner.xp.flip(x.value, axis_of(x, axis)))
-
-
 @function()
 def roll(F, x, shift, axis=None):
     if axis is None:
@@ -271,31 +226,6 @@ def broadcast_arrays(F, *arrays):
 
 
 @function()
-def reshape(F, x, shape, order="C"):
-    return lifted(F, x).reshape(shape, order=order)
-
-
-@function()
-def ravel(F, x, order="C"):
-    return lifted(F, x).ravel(order)
-
-
-@function()
-def transpose(F, x, axes=None):
-    return lifted(F, x).transpose(axes)
-
-
-@function()
-def moveaxis(F, x, source, destination):
-    return batched(F, F.inner.xp.moveaxis(x.value, axis_of(x, source), axis_of(x, destination)))
-
-
-@function()
-def swapaxes(F, x, a, b):
-    return batched(F, F.inner.xp.swapaxes(x.value, axis_of(x, a), axis_of(x, b)))
-
-
-@function()
 def expand_dims(F, x, axis):
     n = x.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
     return batched(F, F.inner.xp.expand_dims(x.value, axis_of(None, axis, n)))
@@ -307,67 +237,13 @@ def squeeze(F, x, axis=None):
     return batched(F, F.inner.xp.squeeze(x.value, axis_of(x, axis)))
 
 
-@function()
-def diagonal(F, x, offset=0, axis1=0, axis2=1):
-    return batched(F, F.inner.xp.diagonal(x.value, offset, axis_of(x, axis1), axis_of(x, axis2)))
-
-
-@function()
-def trace(F, x, offset=0, axis1=0, axis2=1):
-    return batched(F, F.inner.xp.trace(x.value, offset, axis_of(x, axis1), axis_of(x, axis2)))
-
-
-for _name in ("tril", "triu"):
-    RULES[_name] = lambda F, x, k=0, name=_name: batched(F, getattr(F.inner.xp, name)(lifted(F, x).value, k))
-
-
 @function("atleast_1d")
 def atleast_1d(F, x):
     x = lifted(F, x)
     return x if x.ndim else x.reshape(1)
 
 
-@function()
-def conj(F, x):
-    return batched(F, F.inner.xp.conj(lifted(F, x).value))
-
-
-RULES["conjugate"] = conj
-
-
-# ---- creation ----------------------------------------------------------------------------------------------
-def created(name):
-    """New memory has room for all elements of the batch: it may be written to."""
-    def call(F, shape, *args, **options):
-        shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-        if name == "full":
-            value, *args = args or [options.pop("fill_value")]
-            if value.__class__ is Batched:
-                dtype = args[0] if args else options.get("dtype") or value.dtype
-                return broadcast_to(F, value.astype(dtype), shape).copy()
-            args = (value, *args)
-        options.pop("order", None)
-        return batched(F, getattr(F.inner.xp, name)((F.size, *shape), *args, **options))
-    RULES[name] = call
-
-
-def created_like(name):
-    def call(F, x, *args, dtype=None, order="K", subok=True, shape=None, **options):
-        if args and name != "full_like":
-            dtype, *args = args
-        if shape is None and x.strides and not x.flags.c_contiguous:       # in the order of one element's memory
-            found = getattr(F.inner.xp, name)(over(F, x), *args, dtype=dtype or x.dtype, **options)
-            return batched(F, found)
-        shape = x.shape if shape is None else shape
-        return RULES[name.removesuffix("_like")](F, shape, *args, dtype=dtype or x.dtype, **options)
-    RULES[name] = call
-
-
-for _name in ("zeros", "ones", "empty", "full"):
-    created(_name)
-    created_like(f"{_name}_like")
-
-
+# ---- copies --------------------------------------------------------------------------------------
 @function()
 def array(F, x, dtype=None, copy=True, order="K", **options):
     if isinstance(x, (list, tuple)) and any([v.__class__ is Batched for v in x]):
@@ -396,16 +272,6 @@ def ascontiguousarray(F, x, dtype=None):
 @function()
 def copy(F, x, order="K"):
     return x.copy(order)
-
-
-def same_for_all(name):
-    def call(F, *args, **options):
-        return batched(F, getattr(F.inner.xp, name)(*args, **options)[None])
-    RULES[name] = call
-
-
-for _name in ("arange", "eye", "linspace", "tri", "identity"):
-    same_for_all(_name)
 
 
 # ---- counts -----------------------------------------------------------------------------------------------
@@ -444,7 +310,130 @@ def may_share_memory(F, a, b, *args):
     return F.inner.xp.may_share_memory(*[x.value if x.__class__ is Batched and x.backend is F else x for x in (a, b)])
 
 
-# ---- the module --------------------------------------------------------------------------------------------
+# ---- derived -------------------------------------------------------------------------------------
+def elementwise(path):
+    """An elementwise function that is not a ufunc."""
+    def call(F, *arrays, **options):
+        arrays = aligned(F, [lifted(F, x) if isinstance(x, (list, np.ndarray)) else x
+                             for x in arrays])
+        return wrapped(F, getattr(F.inner.xp, path)(*arrays, **options))
+    return call
+
+
+def counted(path):
+    """A function of one array: its parameters that name dimensions are counted one further."""
+    if numpy_names.notation(path) is None:
+        return None
+    parameters = inspect.signature(attrgetter(path)(np)).parameters.values()
+    named = [(place, p.name, p.default) for place, p in enumerate(parameters)
+             if p.name in numpy_names.axes_of(path)]
+    along, function = numpy_names.class_of(path) == "along", attrgetter(path)
+
+    def call(F, x, *args, **options):
+        if options.pop("out", None) is not None:
+            raise Unbatched(f"vmap: {path} with out=")
+        x, args, shape = lifted(F, x), list(args), None
+        for place, name, default in named:
+            given = place <= len(args)
+            axis = args[place - 1] if given else options.get(name, default)
+            if axis is None and along:                     # of all elements in a row
+                shape = (1,) * x.ndim if options.pop("keepdims", False) else None
+                x, axis = x.reshape(-1), 0
+            axis = axis_of(x, axis)
+            if given:
+                args[place - 1] = axis
+            else:
+                options[name] = axis
+        found = batched(F, function(F.inner.xp)(x.value, *args, **options))
+        return found if shape is None else found.reshape(shape)
+    return call
+
+
+def view(name):
+    """A view: by the method of batched arrays, if they have one of their own."""
+    if name in OWN:
+        return lambda F, x, *args, **options: getattr(lifted(F, x), name)(*args, **options)
+    return counted(name)
+
+
+def matrices(path):
+    """A function of matrices, which takes leading dimensions."""
+    function = attrgetter(path)
+
+    def call(F, *arrays, **options):
+        count = len([x for x in arrays if hasattr(x, "ndim")])
+        values = aligned(F, [lifted(F, x) for x in arrays[:count]])
+        return wrapped(F, function(F.inner.xp)(*values, *arrays[count:], **options))
+    return call
+
+
+def transform(path):
+    """A Fourier transform along one axis or several, by default all or as many as sizes."""
+    function = attrgetter(path)
+    default = list(inspect.signature(function(np)).parameters.values())[2].default
+
+    def call(F, x, n=None, axis=None, norm=None, **options):
+        x = lifted(F, x)
+        n, axis = options.get("s", n), options.get("axes", axis)
+        axis = default if axis is None else axis
+        if axis is None:
+            axis = tuple(range(-(x.ndim if n is None else len(n)), 0))
+        return batched(F, function(F.inner.xp)(x.value, n, axis_of(x, axis), norm))
+    return call
+
+
+def creation(name):
+    """A function that makes an array: of a shape, one for all elements, so that it may be written."""
+    text = numpy_names.notation(name)
+    if text == numpy_names.notation("empty_like"):
+        return created_like(name)
+    if text != numpy_names.notation("empty"):
+        return lambda F, *args, **options: batched(
+            F, getattr(F.inner.xp, name)(*args, **options)[None])
+
+    def call(F, shape, *args, **options):
+        shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        if name == "full":
+            value, *args = args or [options.pop("fill_value")]
+            if value.__class__ is Batched:
+                dtype = args[0] if args else options.get("dtype") or value.dtype
+                return broadcast_to(F, value.astype(dtype), shape).copy()
+            args = (value, *args)
+        options.pop("order", None)
+        return batched(F, getattr(F.inner.xp, name)((F.size, *shape), *args, **options))
+    return call
+
+
+def created_like(name):
+    plain = creation(name.removesuffix("_like"))
+
+    def call(F, x, *args, dtype=None, order="K", subok=True, shape=None, **options):
+        if args and name != "full_like":
+            dtype, *args = args
+        dtype = dtype or x.dtype
+        if shape is None and x.strides and not x.flags.c_contiguous:
+            # in the order of one element's memory
+            found = getattr(F.inner.xp, name)(over(F, x), *args, dtype=dtype, **options)
+            return batched(F, found)
+        return plain(F, x.shape if shape is None else shape, *args, dtype=dtype, **options)
+    return call
+
+
+# the rules of the classes, each a function of the name; others have none, or by hand
+DERIVED = {"elementwise": elementwise, "reduction": counted, "along": counted, "matrix": matrices,
+           "view": view, "move": counted, "transform": transform, "creation": creation}
+
+
+@cache
+def rule_of(path):
+    """The rule of a function of NumPy, by hand or by its class; None for ufuncs and others."""
+    if path in RULES:
+        return RULES[path]
+    derive = DERIVED.get(numpy_names.class_of(path))
+    return None if derive is None or numpy_names.ufunc(path) is not None else derive(path)
+
+
+# ---- the module ----------------------------------------------------------------------------------
 class Functions:
     """The array module of a batched backend."""
 
@@ -461,9 +450,9 @@ class Functions:
 
     def find(self, name):
         F, path = self.F, self.path + name
-        if path in RULES:
-            rule = RULES[path]
-            return lambda *args, **options: rule(F, *args, **options)
+        rule = rule_of(path)
+        if rule is not None:
+            return partial(rule, F)
         found = getattr(self.inner, name)
         if hasattr(found, "reduce") and hasattr(found, "at"):
             return Ufunc(F, name, found)

@@ -1,7 +1,7 @@
-"""NumPy's products, linear algebra and Fourier transforms on batched arrays: entered as in `functions.py`."""
+"""NumPy's products and reading of memory on batched arrays: entered as in `functions.py`."""
 
-from .array import Unbatched, aligned, batched, is_shared, lifted, shared, wrapped
-from .functions import RULES, axis_of, function
+from .array import Unbatched, aligned, batched, is_shared, lifted, shared
+from .functions import axis_of, function
 
 
 # ---- products ----------------------------------------------------------------------------------------------
@@ -56,21 +56,7 @@ def einsum(F, equation, *operands, **options):
     return batched(F, found)
 
 
-# ---- linear algebra and Fourier transforms: NumPy's take leading dimensions -------------------------------------
-def leading(name):
-    def call(F, *arrays, **options):
-        inner = getattr(F.inner.xp.linalg, name)
-        matrices = [x for x in arrays if hasattr(x, "ndim")]
-        others = arrays[len(matrices):]
-        return wrapped(F, inner(*aligned(F, [lifted(F, x) for x in matrices]), *others, **options))
-    RULES[f"linalg.{name}"] = call
-
-
-for _name in ("det", "inv", "slogdet", "svd", "qr", "eigh", "eigvalsh", "eig", "eigvals", "cholesky", "svdvals",
-              "pinv", "matrix_rank"):
-    leading(_name)
-
-
+# ---- linear algebra ------------------------------------------------------------------------------
 @function("linalg.solve")
 def solve(F, a, b):
     a, b = lifted(F, a), lifted(F, b)
@@ -90,34 +76,7 @@ def norm(F, x, ord=None, axis=None, keepdims=False):
     return batched(F, F.inner.xp.linalg.norm(x.value, ord, axis_of(x, axis), keepdims))
 
 
-def transform(name, several):
-    """A transform along one axis (`several`: 0), the last two by default (2) or all (1)."""
-    def call(F, x, n=None, axis=None, norm=None, **options):
-        x = lifted(F, x)
-        n, axis = options.get("s", n), options.get("axes", axis)
-        if axis is None:
-            axis = {0: -1, 1: tuple(range(-(x.ndim if n is None else len(n)), 0)), 2: (-2, -1)}[several]
-        return batched(F, getattr(F.inner.xp.fft, name)(x.value, n, axis_of(x, axis), norm))
-    RULES[f"fft.{name}"] = call
-
-
-for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-    transform(_name, 0)
-    if _name[0] != "h" and _name[:2] != "ih":
-        transform(f"{_name}n", 1)
-        transform(f"{_name}2", 2)
-
-
-def shifted(name):
-    def call(F, x, axes=None):
-        return batched(F, getattr(F.inner.xp.fft, name)(x.value, axis_of(x, axes)))
-    RULES[f"fft.{name}"] = call
-
-
-for _name in ("fftshift", "ifftshift"):
-    shifted(_name)
-
-
+# ---- memory --------------------------------------------------------------------------------------
 @function("lib.stride_tricks.as_strided")
 def as_strided(F, x, shape, strides):
     return F.strided(x, shape, strides)
