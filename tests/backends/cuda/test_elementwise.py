@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import minitorch
 from minitorch import backends
-from minitorch.backends.cuda.arrays.functors import BINARY, UNARY
+from minitorch.backends.cuda.arrays.functors import FUNCTORS
 from minitorch.core.registry import OPS
 from tests.backends.cuda.kernel_checks import (
     DTYPES,
@@ -56,10 +56,10 @@ def check(name, arrays, layout="dense"):
     agree(name, device.to_host(found), wanted)
 
 
-@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+@pytest.mark.parametrize("name", FUNCTORS)
 def test_ufunc_in_float32(name):
-    kinds, n = (UNARY, 1) if name in UNARY else (BINARY, 2)
-    rng, dtype = np.random.default_rng(1), np.dtype("f4" if "f" in kinds[name][1] else "i4")
+    (_, kinds), n = FUNCTORS[name], getattr(np, name).nin
+    rng, dtype = np.random.default_rng(1), np.dtype("f4" if "f" in kinds else "i4")
     check(name, [numbers(rng, name, dtype, (3, 700)) for _ in range(n)])       # whole blocks of vectors, and a rest
     if dtype.kind == "f" and n == 1:
         check(name, [SPECIAL.astype(dtype)])
@@ -67,11 +67,18 @@ def test_ufunc_in_float32(name):
         check(name, [x.astype(dtype).copy() for x in np.meshgrid(SPECIAL, SPECIAL)])
 
 
+def test_conjugates():
+    for x in (np.array([1 + 2j, 3 - 1j]), np.array([1, -2j], "c8"), np.array([1, -2], "f4")):
+        y = device.from_host(x)
+        for found in (device.xp.conj(y), device.xp.conjugate(y), y.conj(), np.conj(y)):
+            np.testing.assert_array_equal(device.to_host(found), x.conj(), strict=True)
+
+
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i8", "?", "f2"])
 @pytest.mark.parametrize("name", ["add", "multiply", "floor_divide", "remainder", "maximum", "less", "logical_and"])
 def test_other_dtypes(name, dtype):
     rng, dtype = np.random.default_rng(2), np.dtype(dtype)
-    if dtype.kind in BINARY[name][1]:
+    if dtype.kind in FUNCTORS[name][1]:
         check(name, [numbers(rng, name, dtype, (7, 13)) for _ in range(2)])
 
 

@@ -9,20 +9,12 @@ import cupy
 import numpy as np
 
 from ....core.arrays import owner
+from ...numpy_names import OPERATORS, class_of, methods
 from . import library
 from .layout import nocopy_strides
 
 __all__ = ["Array", "array_type", "same_places", "share_memory"]
 
-OPERATORS = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
-             "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-             "lshift": "left_shift", "rshift": "right_shift", "matmul": "matmul", "divmod": "divmod"}
-COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
-               "ne": "not_equal"}
-UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
-METHODS = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "clip", "conj", "conjugate", "cumprod",
-           "cumsum", "dot", "max", "mean", "min", "nonzero", "prod", "put", "repeat", "round", "searchsorted", "std",
-           "sum", "take", "trace", "var")
 BASIC = (int, slice, type(None), type(Ellipsis))
 
 
@@ -310,14 +302,14 @@ def method(name):
     return call
 
 
-for symbol, name in OPERATORS.items():
-    setattr(Array, f"__{symbol}__", forward(name))
-    setattr(Array, f"__r{symbol}__", reflected(name))
-    if symbol != "divmod":
-        setattr(Array, f"__i{symbol}__", in_place(name))
-for symbol, name in COMPARISONS.items():
-    setattr(Array, f"__{symbol}__", forward(name))
-for symbol, name in UNARY.items():
-    setattr(Array, f"__{symbol}__", of_one(name))
-for name in METHODS:
-    setattr(Array, name, method(name))
+for word, name in OPERATORS.items():
+    if word[0] == "i" and word[1:] in OPERATORS:
+        made = in_place(name)
+    elif word[0] == "r" and word[1:] in OPERATORS:
+        made = reflected(name)
+    else:
+        made = of_one(name) if getattr(np, name).nin == 1 else forward(name)
+    setattr(Array, f"__{word}__", made)
+for name in methods():                                     # views are CuPy's own
+    if name not in vars(Array) and class_of(name) != "view":
+        setattr(Array, name, method(name))

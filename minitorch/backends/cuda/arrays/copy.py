@@ -236,12 +236,12 @@ def triangle(F, m, k, lower):
     return out
 
 
-@ours
+@ours(planned=True)
 def tril(F, m, k=0):
     return triangle(F, m, k, True)
 
 
-@ours
+@ours(planned=True)
 def triu(F, m, k=0):
     return triangle(F, m, k, False)
 
@@ -278,7 +278,7 @@ def arange(F, start, stop=None, step=1, dtype=None):
 
 
 # ---- made of views and copies --------------------------------------------------------------------------------
-@ours
+@ours(planned=True)
 def roll(F, a, shift, axis=None):
     """The elements moved along axes, those that fall off coming back at the other end."""
     if axis is None:
@@ -295,7 +295,7 @@ def roll(F, a, shift, axis=None):
     return concatenate(F, [a[end], a[begin]], axis)
 
 
-@ours
+@ours(planned=True)
 def tile(F, A, reps):
     """An array repeated along each axis."""
     reps = (reps,) if isinstance(reps, (int, np.integer)) else tuple(reps)
@@ -306,7 +306,7 @@ def tile(F, A, reps):
     return expanded.copy().reshape([r * s for r, s in zip(reps, a.shape)])
 
 
-@ours
+@ours(planned=True)
 def repeat(F, a, repeats, axis=None):
     """Each element repeated; by the library where the counts differ."""
     if not isinstance(repeats, (int, np.integer)):

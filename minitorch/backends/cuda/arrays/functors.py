@@ -2,8 +2,9 @@
 
 import re
 
-__all__ = ["BINARY", "FUNCTORS", "SAME_AS", "TRUTHS", "UNARY", "functor_call",
-           "ufunc_functor"]
+from ... import numpy_names
+
+__all__ = ["FUNCTORS", "functor_call", "ufunc_functor"]
 
 
 def functor_call(op):
@@ -12,37 +13,39 @@ def functor_call(op):
     return functor, {k: dict(op.attrs)[k] for k in attributes}
 
 
-# name: (functor, kinds of dtypes that it computes in: f floats, i signed and u unsigned integers, b bools)
-FLOATS, NUMERIC, ALL = "f", "fiu", "fiub"
-UNARY = {"positive": ("identity", NUMERIC), "negative": ("negative", "fi"), "absolute": ("absolute", ALL),
-         "fabs": ("absolute", FLOATS), "sign": ("sign", NUMERIC), "square": ("square", NUMERIC),
-         "reciprocal": ("reciprocal", FLOATS), "logical_not": ("logical_not", ALL), "invert": ("invert", "iu"),
-         "isnan": ("is_nan", ALL), "isinf": ("is_inf", ALL), "isfinite": ("is_finite", ALL),
-         "signbit": ("sign_bit", FLOATS), "sqrt": ("sqrt_of", FLOATS),
-         "arcsin": ("asin_of", FLOATS), "arccos": ("acos_of", FLOATS), "arctan": ("atan_of", FLOATS),
-         "arcsinh": ("asinh_of", FLOATS), "arccosh": ("acosh_of", FLOATS), "arctanh": ("atanh_of", FLOATS),
-         **{name: (name + "_of", FLOATS) for name in (
-             "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh",
-             "floor", "ceil", "trunc", "rint")}}
-BINARY = {"add": ("add", ALL), "subtract": ("subtract", NUMERIC), "multiply": ("multiply", ALL),
-          "true_divide": ("true_divide", FLOATS), "floor_divide": ("floor_divide", NUMERIC),
-          "remainder": ("remainder", NUMERIC), "fmod": ("fmod_of", NUMERIC), "power": ("power", NUMERIC),
-          "maximum": ("maximum", ALL), "minimum": ("minimum", ALL), "fmax": ("fmax_of", ALL), "fmin": ("fmin_of", ALL),
-          "arctan2": ("atan2_of", FLOATS), "hypot": ("hypot_of", FLOATS), "copysign": ("copysign_of", FLOATS),
-          "logaddexp": ("logaddexp", FLOATS), "logaddexp2": ("logaddexp2", FLOATS),
-          **{name: (name, ALL) for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
-                                            "logical_and", "logical_or", "logical_xor")},
-          **{name: (name, "iub") for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
-          "left_shift": ("left_shift", "iu"), "right_shift": ("right_shift", "iu")}
-SAME_AS = {"abs": "absolute", "divide": "true_divide", "mod": "remainder", "bitwise_not": "invert", "conj": "positive",
-           "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "pow": "power"}
-TRUTHS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
-          "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "signbit"}
-FUNCTORS = {name: (*found, nin) for nin, table in ((1, UNARY), (2, BINARY)) for name, found in table.items()}
+# The functors of NumPy's ufuncs, by their names in C++: "_of" where C has a function of the name.
+SPELLED = {
+    "positive": "identity", "absolute": "absolute", "fabs": "absolute", "isnan": "is_nan",
+    "isinf": "is_inf", "isfinite": "is_finite", "signbit": "sign_bit", "arcsin": "asin_of",
+    "arccos": "acos_of", "arctan": "atan_of", "arcsinh": "asinh_of", "arccosh": "acosh_of",
+    "arctanh": "atanh_of", "arctan2": "atan2_of", "divide": "true_divide",
+    **{name: f"{name}_of" for name in (
+        "copysign", "cos", "cosh", "exp", "exp2", "expm1", "fmax", "fmin", "fmod", "hypot", "log",
+        "log10", "log1p", "log2", "rint", "sin", "sinh", "sqrt", "tan", "tanh")},
+    **{name: name for name in (
+        "add", "bitwise_and", "bitwise_or", "bitwise_xor", "equal", "floor_divide", "greater",
+        "greater_equal", "left_shift", "less", "less_equal", "logaddexp", "logaddexp2",
+        "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply",
+        "not_equal", "power", "remainder", "right_shift", "sign", "square", "subtract")}}
+# Functors for fewer kinds of dtypes than NumPy's ufuncs.
+NARROWER = {"ceil": ("ceil_of", "f"), "floor": ("floor_of", "f"), "trunc": ("trunc_of", "f"),
+            "reciprocal": ("reciprocal", "f"), "conjugate": ("identity", "fiu"),
+            "negative": ("negative", "fi"), "invert": ("invert", "iu")}
+
+
+def kinds_of(name):
+    """The kinds of dtypes that a ufunc computes in: f floats, i and u integers, b bools."""
+    found = numpy_names.ufunc(name)
+    loops = {loop.split("->")[0] for loop in found.types}
+    return "".join([kind for kind, char in zip("fiub", "flL?") if char * found.nin in loops])
+
+
+# ufunc: (functor, the kinds of dtypes that it computes in)
+FUNCTORS = {name: (functor, kinds_of(name)) for name, functor in SPELLED.items()} | NARROWER
 
 
 def ufunc_functor(name, kind):
     """The functor of a ufunc of NumPy's for operands of a kind ("f", "i", "u" or "b"); None if it
     has none."""
-    functor, kinds, _ = FUNCTORS.get(SAME_AS.get(name, name), (None, "", 0))
+    functor, kinds = FUNCTORS.get(numpy_names.canonical(name), (None, ""))
     return functor if kind in kinds else None

@@ -10,14 +10,10 @@ import functools
 import numpy as np
 
 from ....core.arrays import owner
+from ...numpy_names import class_of
 from ..runtime.machine import import_cupy
 
-__all__ = ["VIEWS", "Submodule", "function", "view_of"]
-
-# Functions that only make another view of an array's memory: CuPy's own, on every machine.
-VIEWS = ("atleast_1d", "atleast_2d", "atleast_3d", "array_split", "broadcast_arrays", "broadcast_to", "diagonal",
-         "expand_dims", "flip", "fliplr", "flipud", "moveaxis", "rollaxis", "rot90", "split", "squeeze", "swapaxes",
-         "transpose")
+__all__ = ["Submodule", "function", "is_view", "view_of"]
 
 # Functions that CuPy lacks in some versions or for some arguments: computed by NumPy on copies, with a wait.
 THROUGH_HOST = (
@@ -30,11 +26,16 @@ THROUGH_HOST = (
 
 def function(F, path):
     """The array library's function of that name ("sort", "linalg.svd", "add.at"), on arrays of `F`."""
-    if path in VIEWS:
+    if is_view(path):                                      # CuPy's own, on every machine
         return getattr(import_cupy(), path)
     if F.machine.kind == "sim" or path in THROUGH_HOST:
         return on_host(F, find(np, path))
     return on_device(F, find(import_cupy(), path))
+
+
+def is_view(path):
+    """True for a function that only makes another view of an array's memory, and that CuPy has."""
+    return class_of(path) == "view" and hasattr(import_cupy(), path)
 
 
 def find(library, path):

@@ -4,35 +4,21 @@ A name is looked up in `OURS`, functions that launch our kernels; then among Num
 dtypes, which need no array; then in `library`. The result is kept as an attribute.
 """
 
+import math
 import types
 from types import MethodType
 
 import numpy as np
 
+from ...numpy_names import class_of
 from . import library
 
-__all__ = ["HOT", "Namespace", "OURS"]
+__all__ = ["Namespace", "OURS"]
 
 OURS: dict = {}            # name -> function(F, ...) that launches our kernels
 
-# Hot functions, which must never fall back to the library: tests/backends/cuda/test_training.py
-# sees to it.
-HOT = ("abs", "absolute", "add", "all", "any", "arange", "argmax", "argmin", "array", "asarray", "ascontiguousarray",
-       "astype", "clip", "concatenate", "copy", "copysign", "copyto", "cos", "count_nonzero", "divide", "dot", "empty",
-       "empty_like", "equal", "exp", "exp2", "expm1", "eye", "floor", "floor_divide", "full", "full_like", "greater",
-       "greater_equal", "invert", "isfinite", "isinf", "isnan", "less", "less_equal", "log", "log10", "log1p", "log2",
-       "logical_and", "logical_not", "logical_or", "matmul", "max", "maximum", "mean", "min", "minimum", "mod",
-       "multiply", "negative", "not_equal", "ones", "ones_like", "pad", "power", "prod", "reciprocal", "remainder",
-       "repeat", "rint", "roll", "sign", "sin", "sqrt", "square", "stack", "std", "subtract", "sum", "tanh", "tile",
-       "tril", "triu", "true_divide", "var", "where", "zeros", "zeros_like")
-
-# Functions that make new arrays by more than one launch of a functor, which has a plan of its own.
-PLANNED = ("all", "any", "amax", "amin", "argmax", "argmin", "argsort", "astype", "count_nonzero", "dot", "matmul",
-           "max", "mean", "min", "prod", "repeat", "roll", "sort", "std", "sum", "tile", "tril", "triu", "var")
-
-# Functions of dtypes and shapes, not of arrays.
-OF_DTYPES = ("can_cast", "dtype", "errstate", "finfo", "iinfo", "issubdtype", "min_scalar_type", "promote_types",
-             "result_type", "broadcast_shapes", "isscalar", "ndindex")
+# Those that make new arrays by more than one launch of a functor, which has a plan of its own.
+PLANNED: set = set()
 
 
 class Namespace:
@@ -60,8 +46,8 @@ class Namespace:
             found = ours.bind(F) if hasattr(ours, "bind") else MethodType(ours, F)
             return found if name not in PLANNED else F.planned(f"xp.{name}", found,
                                                                lambda shadow: getattr(shadow.xp, name))
-        if name in OF_DTYPES or isinstance(theirs, (type, types.ModuleType)) or theirs is not None and \
-                not callable(theirs):
+        if class_of(name) == "metadata" or isinstance(theirs, (type, types.ModuleType)) or (
+                theirs is not None and not callable(theirs)):
             return theirs
         if isinstance(theirs, np.ufunc):
             return LibraryUfunc(F, name)
@@ -90,14 +76,16 @@ class LibraryUfunc:
         return library.function(self.backend, f"{self.name}.{method}")
 
 
-def ours(function=None, *, name=None):
-    """Enter a function ``(F, ...)`` under NumPy's name for it."""
+def ours(function=None, *, name=None, planned=False):
+    """Enter a function ``(F, ...)`` under NumPy's name for it; with `planned`, it has plans."""
     if function is None:
-        return lambda f: ours(f, name=name)
+        return lambda f: ours(f, name=name, planned=planned)
     name = name or function.__name__
     if name in OURS:
         raise TypeError(f"NumPy's {name!r} already has a function")
     OURS[name] = function
+    if planned:
+        PLANNED.add(name)
     return function
 
 
@@ -202,11 +190,17 @@ def shape(F, a):
     return getattr(a, "shape", ())
 
 
+@ours
+def size(F, a, axis=None):
+    shape = F.xp.shape(a)
+    return math.prod(shape) if axis is None else shape[axis]
+
+
 getitem, setitem = ours(library.getitem), ours(library.setitem)
 
 
 # ---- copies --------------------------------------------------------------------------------------------------
-@ours
+@ours(planned=True)
 def astype(F, a, dtype, order="K", copy=True):
     """The elements in another dtype, as a new array."""
     out = F.xp.empty_like(a, dtype) if order == "K" else F.xp.empty(a.shape, dtype)

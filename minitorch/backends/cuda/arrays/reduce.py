@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from ...numpy_names import REDUCES, is_truth
 from ..runtime.kernel import Kernel
 from . import library
 from .dtypes import kind_of
@@ -234,22 +235,17 @@ def result_dtype(op, T, dtype):
 def named(name, op):
     def call(F, a, axis=None, dtype=None, out=None, keepdims=False, initial=None):
         return reduce(F, op, a, axis, dtype, out, keepdims, initial)
-    ours(call, name=name)
-
-
-for name, op in (("sum", "total"), ("prod", "product"), ("max", "largest"), ("amax", "largest"), ("min", "smallest"),
-                 ("amin", "smallest")):
-    named(name, op)
+    ours(call, name=name, planned=True)
 
 
 def truth(name, op):
     def call(F, a, axis=None, out=None, keepdims=False):
         return reduce(F, op, a, axis, None, out, keepdims)
-    ours(call, name=name)
+    ours(call, name=name, planned=True)
 
 
-truth("all", "every")
-truth("any", "some")
+for name, ufunc in REDUCES.items():
+    (truth if is_truth(ufunc) else named)(name, REDUCTIONS[ufunc])
 
 
 def place(name, op):
@@ -261,14 +257,14 @@ def place(name, op):
         axes = axes_of(axis, a.ndim)
         found = run(F, op, a, axes, INT64)
         return found.reshape([1 if d in axes else size for d, size in enumerate(a.shape)]) if keepdims else found
-    ours(call, name=name)
+    ours(call, name=name, planned=True)
 
 
 place("argmax", "place_of_largest")
 place("argmin", "place_of_smallest")
 
 
-@ours(name="mean")
+@ours(name="mean", planned=True)
 def mean_over(F, a, axis=None, dtype=None, out=None, keepdims=False):
     if kind_of(a.dtype) != "f" or dtype is not None:
         return F.xp.sum(a, axis, dtype or ("float64" if a.dtype.kind in "iub" else None), None, keepdims) / max(
@@ -289,7 +285,7 @@ def vecdot(F, x1, x2, axis=-1):
     return F.xp.sum((x1.conj() if x1.dtype.kind == "c" else x1) * x2, axis)
 
 
-@ours
+@ours(planned=True)
 def count_nonzero(F, a, axis=None, *, keepdims=False):
     if kind_of(a.dtype) is None:
         return library.function(F, "count_nonzero")(a, axis, keepdims=keepdims)
@@ -301,7 +297,7 @@ def moment(name, op):
         if kind_of(a.dtype) != "f" or dtype is not None or options:
             return library.function(F, name)(a, axis, dtype, out, ddof, keepdims, **options)
         return averaged(F, op, a, axis, keepdims, ddof, out)
-    ours(call, name=name)
+    ours(call, name=name, planned=True)
 
 
 moment("var", "variance")

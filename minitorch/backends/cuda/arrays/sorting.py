@@ -59,7 +59,7 @@ def either(name, which):
         if order is not None or not is_sortable(a):
             return library.function(F, name)(a, axis)
         return sorted_like(F, a, axis)[which]
-    ours(call, name=name)
+    ours(call, name=name, planned=True)
 
 
 either("sort", 0)

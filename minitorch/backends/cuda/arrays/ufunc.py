@@ -7,12 +7,13 @@ import functools
 
 import numpy as np
 
+from ...numpy_names import is_truth
 from . import library
 from .array import same_places, share_memory
 from .dtypes import fits, kind_of
-from .functors import FUNCTORS, SAME_AS, TRUTHS
+from .functors import FUNCTORS
 from .launch import launch
-from .namespace import OURS, ours
+from .namespace import ours
 from .reduce import REDUCTIONS, reduce
 
 __all__ = ["Ufunc"]
@@ -31,7 +32,7 @@ def loop_of(name, operands):
         (dtype,) = dtypes
         floats = dtype.name in ("float16", "bfloat16", "float32", "float64")
         if floats and all([x is float or x is int or x == dtype for x in operands]):
-            return dtype, BOOL if name in TRUTHS else dtype
+            return dtype, BOOL if is_truth(name) else dtype
     found = getattr(np, name).resolve_dtypes((*operands, None))
     return found[0], found[-1], *([found[1]] if len(found) > 2 and found[1] != found[0] else [])
 
@@ -41,9 +42,10 @@ class Ufunc:
 
     takes_halves = True
 
-    def __init__(self, F, name, functor, kinds, nin):
-        self.backend, self.__name__, self.functor, self.kinds, self.nin = F, name, functor, kinds, nin
+    def __init__(self, F, name, functor, kinds):
+        self.backend, self.__name__, self.functor, self.kinds = F, name, functor, kinds
         self.numpy, self.nout, self.loops = getattr(np, name), 1, {}
+        self.nin = self.numpy.nin
 
     def __repr__(self):
         return f"<ufunc {self.__name__} on {self.backend.device}>"
@@ -106,7 +108,7 @@ class Ufunc:
             return None
         if dtype is not None:
             T = np.dtype(dtype)
-            loop = T, BOOL if self.__name__ in TRUTHS else T
+            loop = T, BOOL if is_truth(self.__name__) else T
         else:
             loop = loop_of(self.__name__, key)
         if len(loop) > 2 or kind_of(loop[0]) is None or kind_of(loop[0]) not in self.kinds or kind_of(loop[1]) is None:
@@ -161,18 +163,16 @@ class Ufunc:
 class Unbound:
     """A ufunc of the table above, for `Namespace` to bind to a backend."""
 
-    def __init__(self, name, functor, kinds, nin):
-        self.arguments = name, functor, kinds, nin
+    def __init__(self, name, functor, kinds):
+        self.arguments = name, functor, kinds
 
     def bind(self, F):
         return Ufunc(F, *self.arguments)
 
 
-for name, (functor, kinds, nin) in FUNCTORS.items():
-    ours(Unbound(name, functor, kinds, nin), name=name)
-for alias, name in SAME_AS.items():
-    if hasattr(np, alias):
-        ours(OURS[name], name=alias)
+for name, found in vars(np).items():                       # under all names that NumPy has for one
+    if isinstance(found, np.ufunc) and found.__name__ in FUNCTORS:
+        ours(Unbound(found.__name__, *FUNCTORS[found.__name__]), name=name)
 
 
 # ---- other functions of NumPy --------------------------------------------------------------------------------

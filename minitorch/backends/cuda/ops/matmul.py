@@ -22,7 +22,7 @@ def matrices(F, a, b, addend=None, *, alpha=1, beta=1, activation=None, out=None
 
 
 # ---- NumPy's names -----------------------------------------------------------------------------------------
-@ours
+@ours(planned=True)
 def matmul(F, a, b, out=None):
     """The matrix product, batched by broadcasting; a vector on the left is a row, on the right a column."""
     if a.dtype != b.dtype:
@@ -39,7 +39,7 @@ def matmul(F, a, b, out=None):
     return result.reshape(result.shape[:-2] + result.shape[-2:][a.ndim == 1:2 - (b.ndim == 1)])
 
 
-@ours
+@ours(planned=True)
 def dot(F, a, b, out=None):
     """Sums of products over the last dimension of `a` and the last but one of `b`; a number multiplies."""
     if not a.ndim or not b.ndim:
