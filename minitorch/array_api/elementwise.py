@@ -4,16 +4,17 @@ import math
 
 import minitorch as torch
 
+from ..backends import numpy_names
 from .promotion import together
 
-UNARY = ("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "exp", "expm1", "floor",
-         "imag", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2", "logical_not", "negative", "positive",
-         "reciprocal", "round", "sign", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc")
-BINARY = ("add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-          "copysign", "divide", "floor_divide", "greater", "greater_equal", "hypot", "less", "less_equal", "logaddexp",
-          "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "nextafter", "not_equal", "pow",
-          "remainder", "subtract")
-__all__ = ["bitwise_invert", "clip", "conj", "equal", "real", *UNARY, *BINARY]
+# the standard's own list, but for `where`, which is among its functions of searching
+__all__ = (
+    "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift "
+    "bitwise_or bitwise_right_shift bitwise_xor ceil clip conj copysign cos cosh divide equal exp "
+    "expm1 floor floor_divide greater greater_equal hypot imag isfinite isinf isnan less "
+    "less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor "
+    "maximum minimum multiply negative nextafter not_equal positive pow real reciprocal remainder "
+    "round sign signbit sin sinh sqrt square subtract tan tanh trunc").split()
 
 
 def promoted(name, function):
@@ -25,8 +26,9 @@ def promoted(name, function):
     return call
 
 
-globals().update({name: getattr(torch, name) for name in UNARY})
-globals().update({name: promoted(name, getattr(torch, name)) for name in BINARY})
+for _name in __all__:
+    _ufunc, _function = numpy_names.ufunc(_name), getattr(torch, _name, None)
+    globals()[_name] = promoted(_name, _function) if _ufunc and _ufunc.nin == 2 else _function
 equal = promoted("equal", torch.eq)
 bitwise_invert = torch.bitwise_not
 conj = torch.conj_physical

@@ -2,9 +2,11 @@
 
 import minitorch as torch
 
-ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
-SEVERAL = ("fftn", "ifftn", "rfftn", "irfftn")
-__all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq", *ONE, *SEVERAL]
+from ..backends import numpy_names
+
+# the standard's own list
+__all__ = ("fft fftfreq fftn fftshift hfft ifft ifftn ifftshift ihfft irfft irfftn rfft rfftfreq "
+           "rfftn").split()
 
 
 def __dir__():
@@ -27,8 +29,9 @@ def along_several(name):
     return call
 
 
-globals().update({name: along_one(name) for name in ONE})
-globals().update({name: along_several(name) for name in SEVERAL})
+for _name in __all__:
+    if numpy_names.class_of(f"fft.{_name}") == "transform":
+        globals()[_name] = (along_several if _name.endswith("n") else along_one)(_name)
 
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
