@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from ..backends.numpy_names import is_truth
 from ..extend import is_half
-from .printer import Dialect
+from .printer import INFIX, Dialect
 
 __all__ = ["C", "EXTREMES", "SIGNS", "TYPES", "number", "supported"]
 
@@ -28,8 +29,6 @@ TRANSCENDENTAL = (
 FLOAT_ONLY = (
     ("sin", "sin"), ("cos", "cos"), ("tan", "tan"), ("arcsin", "asin"), ("arccos", "acos"),
     ("exp2", "exp2"), ("log2", "log2"), ("log10", "log10"))
-COMPARISONS = {"equal": "==", "not_equal": "!=", "greater": ">", "less": "<",
-               "greater_equal": ">=", "less_equal": "<="}
 
 
 def alike(kinds, text, cost):
@@ -88,7 +87,8 @@ SCALAR: dict = {
     "bitwise_or": alike("ib", "({0} | {1})", 1),
     "bitwise_xor": alike("ib", "({0} ^ {1})", 1),
     "invert": {"i": ("~{0}", 1), "b": ("!{0}", 1)},
-    **{name: alike("fdib", f"({{0}} {sign} {{1}})", 1) for name, sign in COMPARISONS.items()},
+    **{name: alike("fdib", f"({{0}} {sign} {{1}})", 1) for name, sign in INFIX.items()
+       if is_truth(name)},
     "select": alike("fdib", "({0} ? {1} : {2})", 1),
 }
 

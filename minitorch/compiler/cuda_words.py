@@ -7,7 +7,7 @@ import numpy as np
 from ..backends.cuda import c_name, ufunc_functor
 from ..extend import is_half
 from . import c_words
-from .printer import Dialect
+from .printer import INFIX, Dialect
 
 __all__ = ["COMBINED", "Cuda", "FUNCTORS_OF", "supported"]
 
@@ -18,8 +18,6 @@ COMBINED = {               # functor, statement, beginning
     "max": ("Max", "op::greater_of<{2}>({0}, {1})", "op::lowest<{2}>()"),
     "min": ("Least", "op::lesser_of<{2}>({0}, {1})", "op::highest<{2}>()"),
 }
-INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "equal": "==",
-         "not_equal": "!=", "greater": ">", "less": "<", "greater_equal": ">=", "less_equal": "<="}
 FUNCTOR = """struct {name} {{{remark}
   template <class A> __device__ __forceinline__ A operator()(A a, A b) const {{ return {found}; }}
 }};

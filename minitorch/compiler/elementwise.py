@@ -15,8 +15,7 @@ from .program import Instruction, Value
 
 __all__ = ["CONSTANT", "Elementwise", "UFUNCS"]
 
-UFUNCS = {"true_divide": "divide", "fabs": "absolute", "bitwise_not": "invert",
-          "conjugate": "positive"}
+UFUNCS = {"fabs": "absolute", "conjugate": "positive"}      # the same for real numbers
 CONSTANT = 1 << 22         # bytes up to which a run-invariant result is computed now
 
 

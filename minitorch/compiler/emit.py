@@ -14,14 +14,12 @@ import re
 import numpy as np
 
 from ..extend import is_floating, wrap
-from . import buffers
+from . import buffers, printer
 from .program import Instruction, Value
 
 __all__ = ["Source"]
 
-INFIX = {"np.add": "+", "np.subtract": "-", "np.multiply": "*", "np.divide": "/",
-         "np.true_divide": "/", "np.matmul": "@", "np.greater": ">", "np.less": "<",
-         "np.greater_equal": ">=", "np.less_equal": "<=", "np.equal": "==", "np.not_equal": "!="}
+INFIX = {f"np.{name}": sign for name, sign in {**printer.INFIX, "matmul": "@"}.items()}
 NUMPYS = "fiub"            # kinds of dtypes that have a name in NumPy, as bfloat16 has not
 LARGE = 1 << 16            # elements from which a run of elementwise calls is done block by block
 BLOCK = 1 << 15        # elements in a block: a few float32 blocks fit into the second-level cache

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..extend import is_half, is_inexact
 from .items import CALL, OP, NoLowering, lowers
-from .loops import Effect, Kernel, Ref
+from .loops import AT, Effect, Kernel, Ref
 from .program import Value
 
 __all__ = ["ELEMENT", "FLAT", "Indexed", "Lookup", "PROBABILITY"]
@@ -24,8 +24,6 @@ __all__ = ["ELEMENT", "FLAT", "Indexed", "Lookup", "PROBABILITY"]
 # the errors of gather, of ``x[i]``, of take, and of a value that is not a probability
 ELEMENT, SLICE, FLAT, PROBABILITY = 3, 4, 5, 6
 I64 = np.dtype(np.int64)
-# ``ufunc.at``
-COMBINED = {"add": "add", "multiply": "multiply", "maximum": "maximum", "minimum": "minimum"}
 
 
 class Lookup(NamedTuple):
@@ -295,9 +293,9 @@ class Indexed:
     @lowers(["at"])
     def combined_at(self, i, target, index, value):
         """``ufunc.at(target, index, value)``."""
-        if i.what not in COMBINED or not isinstance(target, Value):
+        if i.what not in AT or not isinstance(target, Value):
             raise NoLowering("arguments")
-        return self.write_at(target, index, value, COMBINED[i.what])
+        return self.write_at(target, index, value, i.what)
 
     @lowers(CALL, "take")
     def np_take(self, i, x, index, axis=None, **kwargs):

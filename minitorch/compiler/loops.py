@@ -17,6 +17,8 @@ import math
 
 import numpy as np
 
+from ..backends.numpy_names import REDUCES, is_truth
+
 __all__ = ["AT", "Effect", "Kernel", "Node", "Ref", "restride"]
 
 MOST = 160                 # statements of a kernel: beyond, registers are short
@@ -109,9 +111,11 @@ class Node:
         self.level, self.ref, self.value = level, ref, value
 
 
-REDUCTIONS = ("sum", "max", "min", "prod")
+# ufunc -> its reduction here, which has the first of NumPy's names for it
+REDUCED = {ufunc: name for name, ufunc in reversed(REDUCES.items()) if not is_truth(ufunc)}
+REDUCTIONS = tuple(REDUCED.values())
 SPECIAL = (*REDUCTIONS, "running", "across", "column", "gather")   # which know rows from columns
-AT = ("put", "add", "multiply", "maximum", "minimum")  # effects on the elements that are looked up
+AT = ("put", *REDUCED)     # effects on the elements that are looked up
 
 
 class Effect:

@@ -10,6 +10,7 @@ embeddings have handlers, since their references branch on values.
 from __future__ import annotations
 
 from ..backends.native import called
+from ..backends.numpy_names import REDUCES
 from ..utils._pytree import tree_map
 from . import c_words
 from .elementwise import CONSTANT, UFUNCS, Elementwise
@@ -18,7 +19,7 @@ from .lookups import Lookups
 from .loops import Kernel, Ref
 from .program import Value
 from .references import References
-from .sums import ALIASES, Sums
+from .sums import Sums
 
 __all__ = ["Lowering"]
 
@@ -108,9 +109,9 @@ class Lowering(Elementwise, Sums, Lookups, References):
     def reduced_by(self, i, *args, **kwargs):
         return self.reduction(i, UFUNCS.get(i.what, i.what), *args, **kwargs)
 
-    @lowers(CALL, " ".join(ALIASES))
+    @lowers(CALL, " ".join(REDUCES))
     def reduced_by_name(self, i, *args, **kwargs):
-        return self.reduction(i, ALIASES[i.what], *args, **kwargs)
+        return self.reduction(i, REDUCES[i.what], *args, **kwargs)
 
     @lowers(["accumulate"])
     def accumulated(self, i, *args, **kwargs):

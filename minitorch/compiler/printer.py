@@ -13,7 +13,11 @@ import math
 from ..extend import is_half
 from .schedule import Schedule
 
-__all__ = ["Dialect", "Pass", "Printer", "indented", "place"]
+__all__ = ["INFIX", "Dialect", "Pass", "Printer", "indented", "place"]
+
+# The operators of NumPy's functions, in Python as in C.
+INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "equal": "==",
+         "not_equal": "!=", "greater": ">", "less": "<", "greater_equal": ">=", "less_equal": "<="}
 
 
 def place(ref):

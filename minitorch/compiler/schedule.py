@@ -13,7 +13,7 @@ from .loops import AT, REDUCTIONS
 __all__ = ["COLLECT", "Schedule"]
 
 # effects that gather values in arrays of their own
-COLLECT = ("sum", "rowsum", "max", "min", "prod")
+COLLECT = (*REDUCTIONS, "rowsum")
 DEAR = 5               # cost from which on a value is kept for a later pass, and not computed again
 NEVER = 99                 # the cost of a value that cannot be computed again
 

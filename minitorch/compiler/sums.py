@@ -9,17 +9,14 @@ import numpy as np
 from ..extend import is_half
 from . import c_words
 from .items import CALL, OP, NoLowering, Product, as_blas, lowers
-from .loops import Effect, Kernel, Ref, restride
+from .loops import REDUCED, Effect, Kernel, Ref, restride
 from .program import Value
 
-__all__ = ["ALIASES", "Sums"]
+__all__ = ["Sums"]
 
-ALIASES = {"sum": "add", "max": "maximum", "min": "minimum", "amax": "maximum", "amin": "minimum",
-           "all": "logical_and", "any": "logical_or"}
-REDUCE = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
-          "logical_and": "min", "logical_or": "max"}
-RUNNING = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
-           "logaddexp": "logaddexp"}
+# ufunc -> the kernel's reduction: of bools the least tells whether all are true
+REDUCE = {**REDUCED, "logical_and": "min", "logical_or": "max"}
+RUNNING = {**REDUCED, "logaddexp": "logaddexp"}
 
 
 def by_memory(shape, strides, without=-1):

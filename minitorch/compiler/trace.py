@@ -19,6 +19,7 @@ import threading
 import numpy as np
 
 from .. import Generator
+from ..backends.numpy_names import class_of
 from ..extend import (
     Node,
     NodeHook,
@@ -38,12 +39,6 @@ from .program import Instruction, Program, Value, values_in
 from .traced import Traced, TracedScalar, Tracer, arrays_in, bare, is_named_tuple
 
 __all__ = ["Recorder", "Tracing", "has_hooks"]
-
-# NumPy's functions and methods whose results have another shape for other values
-BY_VALUES = {("call", name) for name in (
-    "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values "
-    "compress extract bincount trim_zeros union1d intersect1d setdiff1d setxor1d delete").split()}
-BY_VALUES |= {("method", "nonzero"), ("method", "compress")}
 
 
 class Recorder:
@@ -228,7 +223,8 @@ def by_values(i):
         return i.op.by_values
     if i.key in (("call", "repeat"), ("method", "repeat")):
         return any(isinstance(v, Value) for v in (*i.args[1:2], i.kwargs.get("repeats")))
-    return i.key in BY_VALUES or i.key == ("call", "where") and len(i.args) == 1
+    called = i.kind in ("call", "method") and class_of(i.what) == "values"
+    return called or i.key == ("call", "where") and len(i.args) == 1
 
 
 class Streams:

@@ -10,14 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..backends.numpy_names import IN_PLACE, class_of
 from ..extend import OPS, Backend, owner, pointer, versions, wrap
 from ..utils._pytree import tree_leaves, tree_map
 
 __all__ = ["Traced", "TracedScalar", "Tracer", "arrays_in", "bare", "is_named_tuple"]
 
-# Functions that read shapes and dtypes alone
-OF_SHAPES = frozenset("shape ndim size result_type promote_types can_cast iinfo finfo "
-                      "broadcast_shapes".split())
 # NumPy computes ``x ** n`` with these, unlike `numpy.power`
 EXACT_POWERS = {-1: np.reciprocal, 0.5: np.sqrt, 1: np.positive, 2: np.square}
 
@@ -169,7 +167,7 @@ class Traced(NDArrayOperatorsMixin):
             return self.recorder.call("attribute", name, lambda x: getattr(x, name), (self,), {})
         if not callable(getattr(np.ndarray, name)):
             return getattr(self.read(f"as {name}"), name)
-        writes = name in ("fill", "sort", "partition", "put", "resize", "itemset")
+        writes = name in IN_PLACE or class_of(name) == "write"
         return lambda *args, **kwargs: self.recorder.call(
             "method", name, lambda x, *a, **k: getattr(x, name)(*a, **k), (self, *args), kwargs,
             (self,) if writes else out_of(kwargs))
@@ -223,7 +221,7 @@ class TracedModule:
         if isinstance(found, type) or not callable(found):
             return found
         what, recorder = f"{self._path}{name}", self._recorder
-        if name in OF_SHAPES:
+        if class_of(what) == "metadata":
             return lambda *args, **kwargs: found(*bare(args), **bare(kwargs))
         if name == "asarray":
             return lambda x, *args, **kwargs: (
