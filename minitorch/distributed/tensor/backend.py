@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import Generator, Tensor
+from ...backends.numpy_names import class_of
 from ...extend import OPS, Backend, get_backend, is_half, is_inexact, worded, wrap
 from ...utils._pytree import tree_map
 from .. import collectives as c
@@ -245,16 +246,19 @@ class Functions:
         return found
 
     def called(self, function, name, args, options):
-        """A function of the array module below: element by element if it is such a one, else on whole arrays."""
+        """A function of the array module below, by its class: element by element, a new array as
+        another lies, or on whole arrays."""
         F, out = self.backend, options.pop("out", None)
-        if isinstance(getattr(np, name, None), np.ufunc) and not options and function in (
-                getattr(F.inner.xp, name, None), getattr(np, name)):
+        cls = class_of(name) if function in (
+            getattr(F.inner.xp, name, None), getattr(np, name, None)) else None
+        if cls == "elementwise" and not options and (name != "where" or len(args) == 3):
             result = F.elementwise(function, args)
         elif args and args[0].__class__ is Extent:         # zeros, full, ... of the shape of a sharded array
             shape, places = args[0], F.settled(args[0].placements)
             made = function(local_part(shape, F.mesh, places)[0], *args[1:], **options)
             result = sharded(F, made, shape, places)
-        elif name.endswith("_like") and args and args[0].__class__ is Sharded and options.get("shape") is None:
+        elif cls == "creation" and args and args[0].__class__ is Sharded and (
+                options.get("shape") is None):             # zeros_like, ...
             options.pop("shape", None)
             made = function(args[0].value, *args[1:], **options)
             result = sharded(F, made, args[0].shape, F.settled(args[0].placements))

@@ -3,6 +3,7 @@
 import math
 import operator
 
+from ...backends.numpy_names import methods
 from ...extend import owner, worded, wrap
 from .. import collectives as c
 from ..reducing import ReduceOp
@@ -313,9 +314,9 @@ def named(name):
     return method
 
 
-for _name in ("all", "any", "argmax", "argmin", "clip", "conj", "conjugate", "max", "mean", "min", "prod", "ravel",
-              "round", "squeeze", "sum", "take"):
-    setattr(Sharded, _name, named(_name))
+for _name in methods():
+    if _name not in vars(Sharded):
+        setattr(Sharded, _name, named(_name))
 # The operators that are ops through which sums over ranks may go.
 SUMMED = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "neg": "neg"}
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor",
