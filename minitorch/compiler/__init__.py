@@ -18,8 +18,8 @@ unchanged: shapes, dtypes, layouts, modes, Python arguments, and the globals, cl
 attributes that the function reads (`surroundings`). After a change the function is traced again. A
 function that a program cannot express runs eagerly, with the reason in ``step.notes``: its Python
 reads values of tensors (``if loss > 3``, ``.item()``), the shape of a result depends on values, it
-counts a variable up, or it runs a backward pass through a graph with hooks. Only printing is not
-noticed: it happens in the traced call alone.
+counts a variable up, it prints, it uses an iterator, a file or another object whose state cannot be
+watched, or it runs a backward pass through a graph with hooks.
 """
 
 import functools

@@ -7,7 +7,7 @@ pass of the result.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,8 +76,10 @@ def record(function, args, kwargs, tensors, names, surroundings, native=False):
         recorder.program.in_c = in_c
         inputs = name_inputs(recorder, tensors, names)
         ends = GraphEnds(tensors)
+        execution = surroundings.execution()
         try:
-            result = function(*args, **kwargs)
+            with execution or nullcontext():
+                result = function(*args, **kwargs)
         finally:
             ends.leave(recorder)
         results = Results(result, recorder, tensors, grads)
@@ -85,8 +87,9 @@ def record(function, args, kwargs, tensors, names, surroundings, native=False):
         recorder.program.gradients = changed_gradients(recorder, grads)
         tracing.check()
         freed, backward = backward_of(results, base, recorder, tensors, ends)
-        if recorder.broken is None and (changed := surroundings.changed()):
-            recorder.give_up(changed)
+        if execution is not None:
+            recorder.give_up(*surroundings.executed(execution))
+        recorder.give_up(*surroundings.changed())
     if recorder.broken is not None:
         return Recording(result, recorder.broken)
     results.note_versions(recorder)
@@ -98,11 +101,7 @@ def reason_at_once(tensors, base, surroundings):
     """The reason why a function cannot be traced at all, or None."""
     if any(t.backend is not base for t in tensors):
         return "its arguments are on several devices"
-    if surroundings.arrays:
-        return "it reads an array of NumPy's, whose values may change"
-    if surroundings.strange:
-        return f"an argument is a {surroundings.strange}"
-    return None
+    return surroundings.at_once() or None
 
 
 def name_inputs(recorder: Recorder, tensors, names):

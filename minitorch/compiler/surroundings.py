@@ -1,32 +1,80 @@
 """Python values that a function reads besides its arguments: globals, closures, attributes of
-modules and objects.
+modules and objects, and what lies in these.
 
 A program uses the values that these had in its trace, so it is valid only while they are the same
-objects (or equal numbers and strings). Tensors may change their values, because a program reads
-these in each run. Objects of this package and of Python are left out, and so are optimisers, which
+objects (or equal numbers and strings). Everything that can be reached by the names in the
+function's code is one of three:
+
+- known to be immutable, or without state: numbers, strings, types, functions of `math`
+- watched: variables, attributes, lists, dicts, sets, buffers. `hold` is a guard of a plan; what the
+  function itself changes makes it run eagerly
+- anything else: an iterator, a file, a lock, a source of random numbers. If a line that uses such
+  an object is executed, the function runs eagerly, and the note names the line
+
+Tensors may change their values, because a program reads these in each run. Optimisers and schedules
 take their steps themselves.
 """
 
+import collections
+import fractions
 import functools
+import operator
+import pathlib
+import re
 import sys
 import types
+import weakref
 from collections import deque
-from operator import getitem, is_
+from typing import NamedTuple
 
 import numpy as np
 
-from .. import Tensor
-from ..extend import Stepping, module_changes
+from .. import Generator, Size, Tensor, device, dtype
+from ..extend import Stepping, attributes_of, module_changes
 from ..nn import Module
+from .used_names import Executed, used_by
+from .watched import PLAIN, Contents, Items, Slots
 
 __all__ = ["Surroundings"]
 
-PLAIN = (type(None), bool, int, float, complex, str, bytes)
-MANY = 2000                # places; any found after these are not checked
+MANY = 20_000              # watched values; a function that reaches more runs eagerly
 OURS = {"minitorch", "numpy", "builtins", *sys.stdlib_module_names} - {"__main__"}
+
+# Python's modules whose functions and classes have no state of their own.
+STATELESS = set(
+    "builtins math cmath operator _operator itertools functools _functools collections _collections "
+    "collections.abc _collections_abc typing types dataclasses enum abc _abc copy copyreg string re "
+    "numbers fractions contextlib inspect bisect _bisect heapq _heapq textwrap statistics struct "
+    "_struct posixpath ntpath genericpath warnings _warnings".split())
+# The exceptions among them: output, input, files, all variables, names and places of the moment.
+STATEFUL = {print, input, open, exec, eval, compile, globals, locals, __import__, breakpoint, id}
+IMMUTABLE = (*PLAIN, type(...), type(NotImplemented), range, slice, re.Pattern, fractions.Fraction,
+             pathlib.PurePath, types.GenericAlias, types.UnionType, operator.itemgetter,
+             operator.attrgetter, operator.methodcaller, np.generic, np.dtype, np.ufunc, Size, dtype,
+             device, Generator)                            # whose draws and seeds are recorded
 PLACES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
           "_backward_pre_hooks")
-OF_ALL = frozenset(vars(Module()))                         # attributes of any module, also hooks
+OF_MODULES = frozenset(vars(Module()))                     # attributes of any module, also hooks
+STEPPED = {"param_groups", "defaults", "state", "last_epoch", "get_last_lr", "get_lr", "_last_lr"}
+BOUND = (types.BuiltinFunctionType, types.MethodWrapperType, types.BuiltinMethodType)
+UNBOUND = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
+           types.GetSetDescriptorType, types.MemberDescriptorType)
+WEAK = weakref.ref, weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet
+CACHE = {"cache_clear", "cache_info", "cache_parameters"}
+
+
+class Strange(NamedTuple):
+    """An object that cannot be watched, and the name by which it was reached; None: always read."""
+
+    x: object
+    name: str | None
+
+    def text(self):
+        if isinstance(self.x, np.ndarray):
+            return "it reads an array of NumPy's, whose values may change"
+        if isinstance(self.x, (*BOUND, types.FunctionType, type)):
+            return f"it uses `{self.name}`, which may read or change what a program does not see"
+        return f"it uses `{self.name}`, a {type(self.x).__name__}, whose state cannot be watched"
 
 
 class Surroundings:
@@ -34,173 +82,311 @@ class Surroundings:
     """
 
     def __init__(self, function, arguments):
-        self.slots, self.in_modules, self.cells = Slots(), Slots(), []
-        self.arrays, self.seen, self.names = False, {}, set()
-        self.strange = next((type(x).__name__ for x in arguments if is_strange(x)), None)
-        self.queue = deque([function, *arguments])
-        while self.queue and len(self.slots.keys) + len(self.in_modules.keys) < MANY:
-            self.look(self.queue.popleft())
-        self.contents = [contents(c) for c in self.cells]
+        self.root = function
+        self.attributes, self.texts, self.computed = {"forward"}, set(), False
+        before = None
+        while before != (len(self.attributes), self.computed):        # new names lead to more
+            before = len(self.attributes), self.computed
+            self.slots, self.contents, self.strange = Slots(), [], []
+            self.in_modules, self.of_modules = Slots(), []
+            self.seen, self.queue, self.count, self.codes = {}, deque(), 0, []
+            self.go_to([function, *arguments])
+            while self.queue and self.count + len(self.slots) < MANY:
+                self.look(*self.queue.popleft())
+        self.arguments = {id(x) for x in arguments}
         self.changes = module_changes()
-        self.none = not (self.slots.keys or self.slots.sized or self.cells or self.in_modules.keys)
+        self.none = not (len(self.slots) or self.contents or len(self.in_modules))
 
+    # -- questions -----------------------------------------------------------------------------
     def hold(self, tensors=()):
         """True if everything is as it was: a guard of a plan."""
         if self.none:
             return True
         if not self.slots.same():
             return False
-        for c, x in zip(self.cells, self.contents):
-            if contents(c) is not x:
+        for contents in self.contents:
+            if not contents.same():
                 return False
         if self.in_modules.keys and self.changes != (now := module_changes()):
             if now[0] != self.changes[0] or not self.in_modules.same():
+                return False
+            if not all([contents.same() for contents in self.of_modules]):
                 return False
             self.changes = now
         return True
 
     def changed(self):
-        """A value that has changed, in words; "" if none has."""
-        for slots in (self.slots, self.in_modules):
-            found = slots.changed()
-            if found is not None:
-                return f"it changes {found!r}, which is not a tensor's value"
-        return "" if self.hold() else "it changes a variable from outside"
+        """A value that has changed: (words, place); ("", None) if none has."""
+        found = [self.slots.changed(), self.in_modules.changed(),
+                 *[c.name or "a list, dict or set" for c in (*self.contents, *self.of_modules)
+                   if not c.same()]]
+        found = [name for name in found if name is not None]
+        if not found:
+            return "", None
+        return f"it changes {found[0]!r}, which is not a tensor's value", self.place_of(found[0])
+
+    def place_of(self, name):
+        """(file, line) of a line in the functions that uses a name; None if there is none."""
+        return next(((code.co_filename, line) for code in self.codes
+                     for line, names in used_by(code).lines.items() if name in names), None)
+
+    def at_once(self):
+        """Why the function runs eagerly whatever it does, in words; "" if nothing is against a
+        trace."""
+        if self.queue:
+            return f"it reaches more than {MANY} Python values"
+        for strange in self.strange:
+            if id(strange.x) in self.arguments:
+                return f"an argument is a {type(strange.x).__name__}"
+            if isinstance(strange.x, WEAK):                # which this list would keep alive
+                self.__init__(None, ())
+                return strange.text()
+        return ""
+
+    def execution(self):
+        """A block around the run of the function that notes what it executes, if that matters."""
+        return Executed(is_frame_of_user) if self.strange else None
+
+    def executed(self, execution):
+        """Why the function must run eagerly, given what it has executed: (words, place)."""
+        for strange in self.strange:
+            place = None if strange.name is None else execution.place_of(strange.name)
+            if place is not None or strange.name is None or execution.all:
+                return strange.text(), place
+        return "", None
 
     # -- finding -----------------------------------------------------------------------------------
-    def look(self, x):
-        """Note the places in an object, and the objects to look at next."""
-        if isinstance(x, (*PLAIN, Tensor, Stepping)) or id(x) in self.seen:
+    def go_to(self, values, name=None):
+        self.queue.extend([(x, name) for x in values])
+
+    def look(self, x, name):
+        """Note the places in an object, and the objects to look at next. `name`: the name by which
+        code reaches it."""
+        if type(x) in IMMUTABLE or id(x) in self.seen:
             return
         self.seen[id(x)] = x  # and keep it, so that its id stays its own
-        if isinstance(x, np.ndarray):
-            self.arrays = True
-        elif isinstance(x, types.FunctionType):
-            self.function(x)
-        elif isinstance(x, types.MethodType):
-            self.queue.extend((x.__self__, x.__func__))
-        elif isinstance(x, functools.partial):
-            self.queue.extend((x.func, x.args, x.keywords))
-        elif isinstance(x, Module):
-            self.module(x)
-        elif isinstance(x, (list, tuple, deque)):
-            self.slots.add_all(x, range(len(x)))
-            self.queue.extend(x)
-        elif isinstance(x, dict):
-            self.slots.add_all(x, list(x))
-            self.queue.extend(x.values())
-        elif isinstance(x, (types.ModuleType, type)):
-            self.named(x)
-        elif hasattr(x, "__wrapped__"):                    # a compiled function
-            self.queue.append(x.__wrapped__)
-        elif is_foreign(type(x).__module__) and hasattr(x, "__dict__"):
-            self.slots.add_all(vars(x), list(vars(x)))
-            self.queue.extend(vars(x).values())
-            self.methods(type(x))
-
-    def function(self, f):
-        """A function of the user: its closure, and the globals that it names."""
-        if not is_foreign(f.__globals__.get("__name__")):
-            f = f.__wrapped__ if hasattr(f, "__wrapped__") else f
-            if not is_foreign(f.__globals__.get("__name__")):
+        for kind, method in KINDS:
+            if isinstance(x, kind):
+                method(self, x, name)
                 return
-        for c in f.__closure__ or ():
-            self.cells.append(c)
-            self.queue.append(contents(c))
-        names = names_in(f.__code__)
-        self.names |= names
-        found = [n for n in names if n in f.__globals__]
-        self.slots.add(f.__globals__, found)
-        self.queue.extend(f.__globals__[n] for n in found)
-        self.queue.extend((f.__defaults__, f.__kwdefaults__, getattr(f, "__wrapped__", None)))
+        module = module_of(type(x))
+        if "__wrapped__" in getattr(x, "__dict__", ()):    # a compiled or a cached function
+            if isinstance(x, functools._lru_cache_wrapper) and CACHE & self.attributes:
+                self.strange.append(Strange(x, name))
+            self.go_to([x.__wrapped__], name)
+        elif isinstance(x, UNBOUND) or module == "typing" or is_of_numpy(module):
+            pass
+        elif has_state_in_c(type(x)) or not (is_trusted(module) or is_foreign(module)):
+            self.strange.append(Strange(x, name))
+        else:
+            self.instance(x, name)
 
-    def module(self, m):
+    def ndarray(self, x, name):
+        self.strange.append(Strange(x, name))
+
+    def tensor(self, x, name):
+        """A tensor: attributes that the user gave it."""
+        own = attributes_of.__get__(x)
+        self.places(own, [n for n in own if n in self.attributes and not hasattr(Tensor, n)])
+
+    def stepping(self, x, name):
+        """An optimiser or a schedule: its numbers, if the code reads them itself."""
+        if STEPPED & self.attributes:
+            self.places(vars(x), [n for n in vars(x) if n in STEPPED])
+
+    def function(self, f, name):
+        """A function: its closure, its defaults, and the globals that it names."""
+        if not is_foreign(f.__globals__.get("__name__")):
+            if f.__globals__.get("__name__", "").split(".")[0] in ("minitorch", "numpy"):
+                self.go_to([getattr(f, "__wrapped__", None)], name)
+            elif f.__globals__.get("__name__") in STATELESS:          # such as a context manager's
+                self.go_to([contents(c) for c in f.__closure__ or ()], name)
+                self.go_to([getattr(f, "__wrapped__", None)], name)
+            else:
+                self.strange.append(Strange(f, name))
+            return
+        for free, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+            self.slots.add_attribute(cell, "cell_contents", free)
+            self.go_to([contents(cell)], free)
+        used = used_by(f.__code__)
+        self.codes.append(f.__code__)
+        self.attributes |= used.attributes
+        self.texts |= used.texts
+        self.computed = self.computed or used.computed
+        self.globals(f.__globals__, used)
+        for kept in ("__code__", "__defaults__", "__kwdefaults__"):
+            if f is not self.root and getattr(f, kept) is not None:
+                self.slots.add_attribute(f, kept)
+        self.go_to([f.__defaults__, f.__kwdefaults__, getattr(f, "__wrapped__", None)])
+        if vars(f):
+            self.places(vars(f), self.wanted(vars(f)))
+
+    def globals(self, scope, used):
+        """The globals that a function names, Python's own functions, and what it imports."""
+        own = [n for n in used.globals if n in scope]
+        self.places(scope, own)
+        builtins = vars(sys.modules["builtins"])
+        for n in used.globals.difference(own).intersection(builtins):
+            self.go_to([builtins[n]], n)
+        for n in used.modules:
+            self.go_to([sys.modules.get(n)], n)
+
+    def method(self, x, name):
+        self.go_to([x.__self__, x.__func__], name)
+
+    def builtin(self, x, name):
+        """A function in C: of a module without state, or bound to an object."""
+        owner = x.__self__
+        if owner is None or isinstance(owner, types.ModuleType):
+            module = x.__module__ or getattr(owner, "__name__", "")
+            if x in STATEFUL or not (module in STATELESS or is_of_numpy(module)):
+                self.strange.append(Strange(x, name))
+        else:
+            self.go_to([owner], name)
+
+    def partial(self, x, name):
+        self.go_to([x.func, x.args, x.keywords], name)
+
+    def descriptor(self, x, name):
+        """A property, a static or class method, a cached property: the functions in it."""
+        parts = ("fget", "fset", "fdel", "__func__", "func")
+        self.go_to([getattr(x, part, None) for part in parts], name)
+
+    def module(self, m, name):
         """A layer or model: its attributes and hooks, through the count of changes to modules."""
         kept = vars(m)
         inner = [kept[p] for p in PLACES if p in kept]
         self.in_modules.add(kept, [k for k, v in kept.items()
                                    if k in PLACES or isinstance(v, (*PLAIN, tuple, Tensor))])
         for place in inner:
-            self.in_modules.add_all(place, list(place))
-            self.queue.extend(place.values())
+            self.in_modules.add(place, list(place))
+            self.of_modules.append(Contents(place, name))
+            self.go_to(place.values(), name)
         # Objects that can change inside, such as lists; for the user's classes, also attributes
         # that are assigned without `__setattr__`.
-        counted = PLAIN if is_foreign(type(m).__module__) else (*PLAIN, tuple, Tensor)
-        others = [k for k, v in kept.items() if k not in OF_ALL and not isinstance(v, counted)]
-        self.slots.add(kept, others)
-        self.queue.extend(kept[k] for k in others)
+        counted = PLAIN if is_foreign(module_of(type(m))) else (*PLAIN, tuple, Tensor)
+        self.places(kept, [k for k, v in kept.items()
+                           if k not in OF_MODULES and not isinstance(v, counted)])
         self.methods(type(m))
 
-    def methods(self, cls):
-        """The functions of a class of the user's."""
+    def sequence(self, x, name):
+        self.contains(x, x, name)
+
+    def mapping(self, x, name):
+        """A dict: its keys in their order, and its values."""
+        self.contains(x, x, name)
+        self.contains(x, x.values(), name)
+        if isinstance(x, collections.defaultdict):
+            self.go_to([x.default_factory], name)
+
+    def contains(self, x, values, name):
+        """A container of these `values`, and its own attributes if its class is the user's."""
+        self.count += len(values)
+        if type(x) is not tuple:
+            self.contents.append(Contents(values, name))
+        self.go_to(values, name)
+        if type(x) not in EXACT and values is x:
+            self.instance(x, name)
+
+    def set(self, x, name):
+        self.count += len(x)
+        if not isinstance(x, frozenset):
+            self.contents.append(Items(x, name, typed))
+        self.go_to(x, name)
+
+    def buffer(self, x, name):
+        self.contents.append(Items(x, name, bytes))
+
+    def named(self, x, name):
+        """A Python module or a class: the attributes whose names occur in the functions."""
+        kind = type(x)
+        module = x.__name__ if isinstance(x, types.ModuleType) else module_of(x)
+        if module.split(".")[0] == "minitorch" or module in STATELESS:
+            return
+        if module.startswith("numpy"):
+            if module.startswith("numpy.random"):
+                self.strange.append(Strange(x, name))
+            else:
+                self.go_to([vars(x)[n] for n in ("random",) if n in vars(x)
+                            and n in self.attributes], "random")
+        elif isinstance(x, types.ModuleType):
+            self.places(vars(x), self.wanted(vars(x)))
+        elif not is_foreign(module):                       # a class of Python's
+            self.strange.append(Strange(x, name))
+        else:
+            self.methods(x, made=True)
+            if is_foreign(module_of(kind)):
+                self.methods(kind)
+
+    def instance(self, x, name):
+        """An object whose state is its attributes: those that the code names, all of one whose code
+        is not the user's."""
+        kept, cls = getattr(x, "__dict__", None), type(x)
+        if kept is not None:
+            self.attributes_in(kept, cls, name)
+        for n in slots_of(cls):
+            if n in self.attributes or self.computed:
+                self.slots.add_attribute(x, n)
+                self.go_to([getattr(x, n, None)], n)
+        if is_foreign(module_of(cls)):
+            self.slots.add_attribute(x, "__class__")
+        self.methods(cls)
+
+    def attributes_in(self, kept, cls, name):
+        """The attributes of an object that the code may read; and those that are absent, where that
+        matters: the class has one, or the code asks for it (``getattr(x, "n", None)``)."""
+        if not is_foreign(module_of(cls)):                 # read by code that is not looked at
+            self.places(kept, list(kept))
+            return
+        self.places(kept, self.wanted(kept))
+        self.slots.add(kept, [n for n in self.attributes if n not in kept and (
+            n in self.texts or hasattr(cls, n))])
+        if self.computed:
+            self.contents.append(Contents(kept, name))
+
+    def methods(self, cls, made=False):
+        """Look at a class of the user's: functions that the code names or Python calls, and other
+        attributes that the code names. `made`: the class itself is used, so instances are made."""
         for c in cls.__mro__:
-            if is_foreign(c.__module__):
-                self.queue.extend(f for f in vars(c).values() if isinstance(f, types.FunctionType))
+            if not is_foreign(module_of(c)):
+                continue
+            ours = any([module_of(b).split(".")[0] == "minitorch" for b in c.__mro__])
+            kept = vars(c)
+            self.places(kept, [n for n, v in kept.items() if n not in NOT_CALLED and (
+                n in self.attributes or self.computed or n[:2] == "__" and callable(v)
+                and (made or n not in MAKING) or ours and isinstance(v, CALLED))])
+        if is_foreign(module_of(type(cls))) and type(cls) is not type:
+            self.methods(type(cls))
 
-    def named(self, x):
-        """A Python module or a class: the attributes whose names occur in the functions seen so
-        far."""
-        if is_foreign(getattr(x, "__module__", None) or x.__name__):
-            found = [n for n in self.names if n in vars(x) and not n.startswith("__")]
-            self.slots.add(vars(x), found)
-            self.queue.extend(vars(x)[n] for n in found)
+    def wanted(self, kept):
+        """The attributes in a dict that the code may read."""
+        return [n for n in kept if n in self.attributes or self.computed
+                and not (isinstance(n, str) and n[:2] == "__")]
 
-
-class Slots:
-    """Places in dicts and lists, with their values."""
-
-    def __init__(self):
-        self.places, self.keys, self.values = [], [], []
-        self.sized, self.sizes = [], []
-
-    def add(self, place, keys):
-        for k in keys:
-            self.places.append(place)
-            self.keys.append(k)
-            self.values.append(place[k])
-
-    def add_all(self, place, keys):
-        """All of a container, and how many there are."""
-        self.add(place, keys)
-        self.sized.append(place)
-        self.sizes.append(len(place))
-
-    def same(self):
-        try:
-            if all(map(is_, map(getitem, self.places, self.keys), self.values)):
-                return not self.sizes or [*map(len, self.sized)] == self.sizes
-        except (KeyError, IndexError):
-            return False
-        return self.changed() is None
-
-    def changed(self):
-        """The key of the first place whose value has changed, or None; equal numbers and strings
-        are unchanged."""
-        for n, (place, key, value) in enumerate(zip(self.places, self.keys, self.values)):
-            try:
-                now = place[key]
-            except (KeyError, IndexError):
-                return key
-            if now is not value:
-                if type(now) is not type(value) or not isinstance(value, PLAIN):
-                    return key
-                if repr(now) != repr(value):
-                    return key
-                self.values[n] = now
-        return None if [*map(len, self.sized)] == self.sizes else "a list or dict"
+    def places(self, kept, names):
+        """Watch values in a dict by name, and look at them."""
+        self.slots.add(kept, names)
+        for n in names:
+            self.go_to([kept[n]], n)
 
 
-def is_foreign(module_name):
-    """True if something of this module is the user's, or at least not Python's or ours."""
-    return (module_name or "").split(".")[0] not in OURS
-
-
-def is_strange(x):
-    """True if an argument cannot be watched: a set, an iterator, an object that keeps its state
-    elsewhere."""
-    known = np.ndarray, types.BuiltinFunctionType, types.MethodType
-    return not (hasattr(x, "__dict__") or isinstance(x, known)
-                or type(x).__module__.split(".")[0] in ("minitorch", "numpy"))
+EXACT = {list, tuple, dict, deque, types.MappingProxyType, collections.OrderedDict,
+         collections.defaultdict, collections.Counter, type({}.values())}
+MAKING = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__"}
+NOT_CALLED = {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__slots__",
+              "__class_getitem__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"}
+CALLED = (types.FunctionType, staticmethod, classmethod, property)
+KINDS = (
+    (np.ndarray, Surroundings.ndarray), (Tensor, Surroundings.tensor),
+    (Stepping, Surroundings.stepping), (types.FunctionType, Surroundings.function),
+    (types.MethodType, Surroundings.method), (BOUND, Surroundings.builtin),
+    (functools.partial, Surroundings.partial),
+    ((property, staticmethod, classmethod, functools.cached_property), Surroundings.descriptor),
+    (Module, Surroundings.module), ((list, tuple, deque), Surroundings.sequence),
+    ((dict, types.MappingProxyType), Surroundings.mapping), ((set, frozenset), Surroundings.set),
+    ((bytearray, memoryview), Surroundings.buffer),
+    ((types.ModuleType, type), Surroundings.named),
+)
 
 
 def contents(cell):
@@ -210,10 +396,49 @@ def contents(cell):
         return None
 
 
-def names_in(code):
-    """The names of globals and attributes in a piece of code, and in the functions in it."""
-    found = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found |= names_in(constant)
-    return found
+def typed(x):
+    """The elements of a set, with their types: 1 is not 1.0."""
+    return {(type(v), v) for v in x}
+
+
+def slots_of(cls):
+    """Name -> the descriptor of each slot of a class written in Python."""
+    return {n: v for c in cls.__mro__ if "__slots__" in vars(c) for n, v in vars(c).items()
+            if isinstance(v, types.MemberDescriptorType)}
+
+
+def has_state_in_c(cls):
+    """True if an instance has more memory than its attributes: an iterator, a file, a lock.
+
+    Containers, numbers and strings, whose contents are compared, count as without.
+    """
+    known = (list, tuple, dict, deque, set, frozenset, *IMMUTABLE)
+    if issubclass(cls, known):
+        return False
+    words = len(slots_of(cls)) + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
+    return cls.__itemsize__ != 0 or cls.__basicsize__ > object.__basicsize__ + 8 * words
+
+
+def module_of(cls):
+    """The name of the module that a class is from; some of Python's have a descriptor there."""
+    name = cls.__module__
+    return name if isinstance(name, str) else "builtins"
+
+
+def is_trusted(module_name):
+    """True for this package, and for Python's modules without state."""
+    return module_name in STATELESS or module_name.split(".")[0] == "minitorch"
+
+
+def is_of_numpy(module_name):
+    """True for NumPy, without its random numbers."""
+    return module_name.split(".")[0] == "numpy" and not module_name.startswith("numpy.random")
+
+
+def is_foreign(module_name):
+    """True if something of this module is the user's, or at least not Python's or ours."""
+    return (module_name or "").split(".")[0] not in OURS
+
+
+def is_frame_of_user(frame):
+    return is_foreign(frame.f_globals.get("__name__"))

@@ -44,7 +44,7 @@ __all__ = ["Recorder", "Tracing", "has_hooks"]
 class Recorder:
     """Records one run: the program so far, and the Values of the arrays in it."""
 
-    def __init__(self, base, generators=()):
+    def __init__(self, base, generators=(), steppers=()):
         self.base, self.ndarray = base, base.ndarray
         self.program, self.broken, self.phase, self.ran_backward = Program(), None, "forward", False
         self.roots = {}  # id of an array that owns memory -> (it, its root Value)
@@ -52,12 +52,14 @@ class Recorder:
         self.addressed = set()  # the same, if the address was read
         self.writes = {}  # the same -> how often it had been written to before
         self.noticed = {}  # root -> True if a write is counted, False if all are by ``x.data``
-        self.closed, self.thread, self.streams = False, threading.get_ident(), Streams(generators)
+        self.closed, self.thread, self.generators = False, threading.get_ident(), generators
+        self.streams, self.numbers = Streams(generators), Numbers(steppers)
 
-    def give_up(self, reason):
-        """Stop recording: from here on the run is an ordinary one."""
-        if self.broken is None:
-            line = calling_line()
+    def give_up(self, reason, place=None):
+        """Stop recording: from here on the run is an ordinary one. Nothing for a reason that is
+        ""; `place`: (file, line), by default the line of the user's that runs."""
+        if self.broken is None and reason:
+            line = place or calling_line()
             place = line if isinstance(line, str) else ":".join(map(str, line))
             self.broken = f"{reason}, at {place}"
 
@@ -199,10 +201,12 @@ class Recorder:
             self.program.instructions.append(step)
         before = {key: versions.count(memory.array) for key, memory in self.owners.items()}
         self.streams.check(self)
+        self.numbers.check(self)
         try:
             return function()
         finally:
             self.streams.note()
+            self.numbers.note()
             for key, count in before.items():  # the step counts its writes itself, in each run
                 now = versions.count(self.owners[key].array)
                 self.writes[key] = self.writes.get(key, 0) + now - count
@@ -249,6 +253,35 @@ class Streams:
             recorder.give_up("random numbers are drawn, or seeded, past the trace")
 
 
+class Numbers:
+    """The numbers that optimisers and schedules keep, such as learning rates, to notice changes
+    other than by their steps."""
+
+    def __init__(self, steppers):
+        self.steppers = steppers
+        self.note()
+
+    def states(self):
+        return [[(k, frozen(v)) for k, v in vars(x).items() if k != "state"] for x in self.steppers]
+
+    def note(self):
+        self.last = self.states()
+
+    def check(self, recorder):
+        """Give up if one has changed since `note`."""
+        if recorder.broken is None and self.states() != self.last:
+            recorder.give_up("it changes an optimiser or a schedule otherwise than by `step`")
+
+
+def frozen(x):
+    """Numbers and strings, also in lists and dicts, as they are now; other objects by identity."""
+    if isinstance(x, (list, tuple)):
+        return type(x), tuple([frozen(v) for v in x])
+    if isinstance(x, dict):
+        return dict, tuple([(k, frozen(v)) for k, v in x.items()])
+    return (type(x), repr(x)) if isinstance(x, (bool, int, float, str)) else id(x)
+
+
 # ------------------------------------------------------------------ one run with traced arrays
 class Tracing(NodeHook):
     """``with Tracing(base) as recorder``: records all operations on tensors of the backend `base`.
@@ -267,10 +300,10 @@ class Tracing(NodeHook):
         living = living_objects()
         self.base = base
         generators = [x for x in living if issubclass(type(x), Generator)]
-        self.recorder = Recorder(base, generators)
+        self.steppers = {id(x): x for x in living if isinstance(x, Stepping)}
+        self.recorder = Recorder(base, generators, self.steppers.values())
         self.tracer = Tracer(base, self.recorder, calls)
         self.tensors = tensors_of(base, living)
-        self.steppers = {id(x): x for x in living if isinstance(x, Stepping)}
         self.time = versions.now()
         self.untraced = untraced(living)
 
@@ -297,6 +330,7 @@ class Tracing(NodeHook):
         called at its end."""
         recorder = self.recorder
         recorder.streams.check(recorder)
+        recorder.numbers.check(recorder)
         self.check_writes()
         for t, before in zip(self.tensors, self.before):
             if as_it_is(t) != before:

@@ -296,6 +296,8 @@ class Tracer(Backend):
         return self.recorder.call("backend", "of_memory", self.base.of_memory, args, {})
 
     def fill_random(self, array, sampler, generator, args):
+        if not any([generator is known for known in self.recorder.generators]):
+            self.recorder.give_up("it draws from a generator that it has made itself")
         args = array, sampler, generator, args
         self.recorder.call("backend", "fill_random", self.base.fill_random, args, {},
                            writes=(array,), pure=False)

@@ -13,7 +13,7 @@ def smaller(case, failure, check):
     while again:
         again = False
         fewer = [case._replace(steps=case.steps[:n] + case.steps[n + 1:]) for n in range(len(case.steps))]
-        for attempt in [*fewer, *[case._replace(**{k: v}) for k, v in simplest.items() if getattr(case, k) != v]]:
+        for attempt in [*fewer, *[case._replace(**{k: v}) for k, v in simplest.items() if getattr(case, k, v) != v]]:
             try:
                 check(attempt)
             except Exception as error:

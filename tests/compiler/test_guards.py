@@ -1,5 +1,6 @@
 """Checks that a compiled function makes before its program runs; functions that no program can replace stay Python."""
 
+import os
 import random
 import warnings
 
@@ -468,3 +469,20 @@ def test_what_changes_inside_a_layer_is_seen_wherever_its_class_lies(module, nam
         assert compiled(x).tolist() == [2, 2, 2]
     getattr(layer, name)[0] = 5.0
     assert compiled(x).tolist() == [5, 5, 5]
+
+
+def test_a_line_that_is_not_executed_may_use_anything():
+    """A file, a logger, a source of random numbers in a branch that the program does not take."""
+    log, debug = open(os.devnull, "w"), False
+
+    def f(x):
+        if debug:
+            print(x, file=log)
+            x = x * random.random()
+        return x * 2
+    with log:
+        compiled = torch.compile(f, fullgraph=True)
+        assert compiled(torch.ones(2)).tolist() == [2, 2] and compiled.source
+        debug = True
+        with pytest.raises(RuntimeError, match=r"uses `print`, which may .*test_guards.py:\d+"):
+            compiled(torch.ones(2))
