@@ -13,7 +13,7 @@ from tests import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## Add (?:an?) ([\w ]+)\n(.*?)(?=^## )", TEXT, re.M | re.S))
-ADDED = ["op", "CPU kernel", "CUDA kernel", "layer", "optimiser"]
+ADDED = ["op", "CPU kernel", "CUDA kernel", "layer", "optimiser", "interpretation"]
 
 
 def blocks(title, language):
@@ -53,7 +53,7 @@ def copy(tmp_path_factory):
     """A checkout with all additions, made in the order of the page."""
     root = tmp_path_factory.mktemp("newcomer")
     skip = shutil.ignore_patterns("__pycache__")
-    for folder in ("minitorch", "docs", "tests"):
+    for folder in ("minitorch", "docs", "tests", "examples"):
         shutil.copytree(ROOT / folder, root / folder, ignore=skip)
     shutil.copy(ROOT / "pyproject.toml", root)
     for title in ADDED:
@@ -76,10 +76,10 @@ def command_of(title):
 
 
 def test_each_addition_is_one_file():
-    assert list(SECTIONS)[:5] == ADDED
+    assert list(SECTIONS)[:6] == ADDED
     for title in ADDED:
         file, _ = example(title)
-        assert file.startswith("minitorch/") and (ROOT / file).parent.is_dir()
+        assert file.startswith(("minitorch/", "examples/")) and (ROOT / file).parent.is_dir()
 
 
 def test_the_additions_work(copy):
@@ -108,7 +108,8 @@ def test_its_tests_exist_because_it_does(copy, title, request):
     if title == "CUDA kernel":
         request.getfixturevalue("device")                  # or a skip that says what is missing
     out = run(copy, *command_of(title), "-n", "0", "-vv")
-    named = {"layer": "Scale", "optimiser": "SignSGD"}.get(title, "gaussian")
+    named = {"layer": "Scale", "optimiser": "SignSGD", "interpretation": "intervals"}.get(
+        title, "gaussian")
     passed = [line for line in out.splitlines() if "PASSED" in line and named in line]
     assert passed, out
 

@@ -110,6 +110,7 @@ PUBLIC = {
     "minitorch.backends.numpy_names": "NumPy's functions by what they do to dimensions: one table",
     "minitorch.formula": "the formulas of ops as text",
     "minitorch.ops.dims": "the index notation of ops, and questions about it",
+    "minitorch.ops.labels": "that notation laid over a call, and what follows from it",
     "minitorch.printing": "what `repr` prints, and whether notebooks show HTML",
     "minitorch.serialization.unpickler": "a reader of pickles that runs no code, to derive from",
     "minitorch.testing": "PyTorch has it, with fewer names: `check` and `doctor` are our own",

@@ -1,0 +1,108 @@
+"""The interpretation that CONTRIBUTING.md adds: results lie between the bounds that it computes."""
+
+import functools
+import random
+import types
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch.extend import OPS
+from minitorch.testing.strategies import Draw
+from tests.structure.test_contributing import example
+
+hypothesis = pytest.importorskip("hypothesis")
+
+
+@pytest.fixture(scope="module")
+def intervals():
+    """The module, as the page has it."""
+    module = types.ModuleType("intervals")
+    exec(compile(example("interpretation")[1], "intervals.py", "exec"), module.__dict__)
+    return module
+
+
+def test_it_is_short():
+    """Lines that are not blank."""
+    assert sum([bool(line.strip()) for line in example("interpretation")[1].splitlines()]) <= 80
+
+
+def assert_encloses(found, value):
+    low, high = found.array.low, found.array.high
+    assert low.shape == high.shape == value.shape and low.dtype == value.array.dtype
+    slack = 1e-9 * (1 + np.maximum(abs(low), abs(high)))   # bounds do not count rounding
+    assert (low <= value.array + slack).all() and (value.array <= high + slack).all()
+
+
+def drawn(intervals, rng, x):
+    """An interval around an array, and a tensor in it that often lies at an end."""
+    x, radius = np.asarray(x), np.asarray(rng.random(np.shape(x)) / 10)
+    place = rng.choice([-1, 0, 0.5, 1], np.shape(x))
+    ends = [minitorch.from_numpy(np.asarray(y)) for y in (x - radius, x + radius)]
+    return intervals.between(*ends), minitorch.from_numpy(np.asarray(x + radius * place))
+
+
+SIZES = [hypothesis.strategies.integers(1, 4)] * 3
+SEEDS = hypothesis.strategies.integers(0, 2**32 - 1)
+
+
+@hypothesis.given(SEEDS, *SIZES)
+@hypothesis.settings(max_examples=60, deadline=None)
+def test_a_layer_is_enclosed(intervals, seed, n, k, m):
+    rng = np.random.default_rng(seed)
+    pairs = [drawn(intervals, rng, rng.normal(size=shape)) for shape in ((n, k), (k, m), (m,))]
+
+    def layer(a, b, c):
+        return minitorch.relu(a @ b + c)
+    assert_encloses(layer(*[around for around, _ in pairs]), layer(*[x for _, x in pairs]))
+    (a, x), (_, w), (_, c) = pairs                         # and among ordinary tensors
+    assert_encloses(layer(a, w, c), layer(x, w, c))
+
+
+def is_enclosed(intervals, op, seed):
+    """Draw a call of an op and compare; False if the interpretation refuses it."""
+    inputs, attrs = Draw(random.Random(seed)).op_sample(op)
+    rng = np.random.default_rng(seed)
+    pairs = []
+    for x, kind in zip(inputs, op.inputs * len(inputs) if op.variadic else op.inputs):
+        if kind.kind != "other" and getattr(x, "dtype", None) == np.float64:
+            pairs.append(drawn(intervals, rng, x))
+        else:
+            pairs.append([minitorch.from_numpy(x) if isinstance(x, np.ndarray) else x] * 2)
+    around, points = [[tuple(side)] if op.variadic else side for side in zip(*pairs)]
+    try:
+        found = op.call(*around, **attrs)
+    except NotImplementedError as error:
+        assert "() of intervals: it neither only grows" in str(error)
+        return False
+    assert_encloses(found, op.call(*points, **attrs))
+    return True
+
+
+FLOATS = [op for op in OPS.values() if op.outputs == 1 and not op.by_values and any(
+    [x.kind != "other" for x in op.inputs])]
+
+
+def test_what_it_takes_of_all_ops_is_enclosed(intervals):
+    taken = {op.name for op in FLOATS for seed in range(4) if takes_intervals(op, seed)
+             and is_enclosed(intervals, op, seed)}
+    assert len(taken) >= 65 and {"einsum", "linear", "sum", "where", "cat", "relu"} <= taken
+
+
+@functools.cache
+def takes_intervals(op, seed):
+    """True if one of the inputs drawn is an array of float64."""
+    inputs, _ = Draw(random.Random(seed)).op_sample(op)
+    return any([kind.kind != "other" and getattr(x, "dtype", None) == np.float64
+                for x, kind in zip(inputs, op.inputs * len(inputs) if op.variadic else op.inputs)])
+
+
+def test_wrong_rules_are_noticed(intervals, monkeypatch):
+    rng = np.random.default_rng(0)
+    a, x = drawn(intervals, rng, rng.normal(size=(8, 8)))
+    monkeypatch.setattr(intervals, "GROWING", {"abs"})
+    monkeypatch.setattr(intervals, "spread", intervals.ends)
+    for wrong, value in (a.abs(), x.abs()), (a @ a.T, x @ x.T):
+        with pytest.raises(AssertionError):
+            assert_encloses(wrong, value)
