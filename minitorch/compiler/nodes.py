@@ -39,7 +39,8 @@ class CompiledNode(MultiOutputNode):
         if any([x.tangents and grad_mode.levels for x in given]):
             raise RuntimeError(ONCE.format("forward mode through its backward pass"))
         F = max([x.backend for x in given], key=lambda backend: backend.depth)
-        arrays = F.element_by_element(self.run, [x if x is None else x.array for x in g])
+        arrays = [x if x is None else x.array for x in g]
+        arrays = F.element_by_element(self.run, arrays) if F.depth else self.run(arrays)
         found = [None if r is None else wrap(F.asarray(r), F) for r in arrays]
         if grad_mode.enabled:
             self.refuse_another(given, found)

@@ -265,7 +265,10 @@ class Tracer(Backend):
                   if base.on_host and OPS[name].inline}
         super().__init__(base.device, TracedModule(base.xp, recorder), inline)
         self.base, self.recorder, self.block, self.calls = base, recorder, None, calls or base
-        self.ndarray, self.fused_attention = Traced, base.fused_attention
+        self.ndarray = Traced
+
+    def has_kernel(self, name):
+        return self.base.has_kernel(name)
 
     def __getattr__(self, name):
         plain = name.removeprefix("full_")

@@ -51,11 +51,6 @@ class Backend:
     depth = 0                                      # the number of nested `vmap`s; 0 outside of them
     # a function that moves the inputs of a call from several backends to one, or refuses
     together: object = None
-    # a function (g, input) that returns ``g.T @ input`` and the sums of g at once, or None
-    weight_and_bias = None
-    # a function that updates running statistics in place; see `ops.nn.norm.update_running`
-    move_statistics = None
-    fused_attention = False    # True if attention has a kernel that never stores all of its weights
 
     def __init__(self, device, xp, kernels=None):
         self.kernels = {} if kernels is None else kernels
@@ -88,6 +83,10 @@ class Backend:
         setattr(self, name, found)
         return found
 
+    def has_kernel(self, name):
+        """True if the op `name` has a hand-written kernel here."""
+        return name in self.kernels
+
     def look_up(self, name):
         """Find an op with the layers around it, and keep it."""
         stack = layers.stack
@@ -106,11 +105,6 @@ class Backend:
         for layer in layers.stack:
             function = layer.wrap(name, function, self)
         return function
-
-    def element_by_element(self, function, arrays):
-        """The results, a sequence of arrays, of a function that knows nothing of batches: one of
-        each element's arrays where arrays have a batch around them."""
-        return function(arrays)
 
     def find(self, name, kernels=None):
         """The function of an op without layers; ``full_x`` is op `x` with the values that it keeps
@@ -185,11 +179,6 @@ class Backend:
                               strides=array.strides)
             array[...] = self.from_host(sampler(generator, host, *args))
 
-    def room_beside(self, x, other):
-        """A copy of the tensor `x` that can be overwritten by parts of `other`, a tensor of this
-        backend."""
-        return x.clone()
-
     # -- optional: many arrays at once ------------------------------------------------------------
     def scale_all(self, arrays, factor, check=False):
         """Multiply arrays in place by a number or a 0-d array, all at once; False if the backend
@@ -198,6 +187,11 @@ class Backend:
         With `check` it returns an array of one element instead of True: nonzero if a product is
         infinite or NaN.
         """
+        return False
+
+    def move_all(self, arrays, values, share, factors):
+        """``array = (1 - share) * array + share * (factor * value)`` for all, in place; False if
+        the backend cannot do so at once."""
         return False
 
     def step_at_once(self, rule, params, states):

@@ -52,9 +52,11 @@ def run(F, op, full, arrays, attrs, error):
 
 
 def element_by_element(F, function, arrays):
-    """`Backend.element_by_element` where there is a batch: the results of each element, stacked."""
-    found = [F.inner.element_by_element(function, [element(F, x, i) for x in arrays])
-             for i in range(F.size)]
+    """The results, a sequence of arrays, of a function that knows nothing of batches: it is called
+    with the arrays of each element, and its results are stacked."""
+    def row(arrays):
+        return element_by_element(F.inner, function, arrays) if F.inner.depth else function(arrays)
+    found = [row([element(F, x, i) for x in arrays]) for i in range(F.size)]
     return [stacked(F, rows, None) for rows in zip(*found)]
 
 

@@ -18,7 +18,6 @@ from .arrays.array import array_type
 from .arrays.layout import dense_order
 from .arrays.library import view_of
 from .arrays.namespace import Namespace
-from .ops.product import product_and_sums
 from .ops.running import move_statistics
 from .runtime.plans import Recorder, Unplannable, planned
 
@@ -30,7 +29,6 @@ kernel = Kernels("cuda")                                  # the decorator of the
 class CUDA(Backend):
     """CuPy arrays on one machine, computed on by our kernels."""
 
-    fused_attention = True
     keeps_plans = True
 
     def __init__(self, device, machine, kernels):
@@ -78,14 +76,6 @@ class CUDA(Backend):
         return out.transpose(np.argsort(order).tolist())
 
     @functools.cached_property
-    def weight_and_bias(self):
-        def weight_and_bias(F, grad, input):
-            if grad.dtype != input.dtype or not (grad._c_contiguous and input._c_contiguous):
-                return None
-            return product_and_sums(F, grad.reshape(-1, grad.shape[-1]).T, input.reshape(-1, input.shape[-1]))
-        return self.planned_method("weight_and_bias", weight_and_bias)
-
-    @functools.cached_property
     def move_statistics(self):
         return self.planned_method("move_statistics", move_statistics)
 
@@ -100,6 +90,15 @@ class CUDA(Backend):
     # -- what differs between array modules --------------------------------------------------------------------
     def scale_all(self, arrays, factor, check=False):
         return foreach.scale_all(self, arrays, factor, check)
+
+    def move_all(self, arrays, values, share, factors):
+        if len(arrays) > 2 or len(arrays) == 2 and factors[0] != 1:
+            return False
+        if not all([x.__class__ is self.ndarray for x in (*arrays, *values)]):
+            return False
+        means = (None, values[0]) if len(arrays) == 1 else (arrays[0], values[0])
+        return self.move_statistics(means[0], arrays[-1], means[1], values[-1], share,
+                                    share * factors[-1])
 
     def step_at_once(self, rule, params, states):
         return foreach.step_at_once(self, rule, params, states)

@@ -240,7 +240,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     mask = bias = None
     dropout_p = dropout_p if dropout_p > 0 else 0.0        # as in PyTorch
     generator = default_of(query.backend.device) if dropout_p else None
-    if query.backend.fused_attention and is_fusible(query, attn_mask, dropout_p, generator):
+    if query.backend.has_kernel("scaled_dot_product_attention") and is_fusible(query, attn_mask, dropout_p, generator):
         place = generator.take() if dropout_p else None
         out = _scaled_dot_product_attention(query, key, value, attn_mask, scale, is_causal, float(dropout_p), place)
     else:

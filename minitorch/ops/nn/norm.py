@@ -217,26 +217,26 @@ def batch_norm_inference(F, input, weight=None, bias=None, mean: Other = None, r
 
 
 def update_running(running_mean, running_var, mean, var, n, momentum, name):
-    """``running = (1 - momentum) * running + momentum * value``, in place, for both statistics, where None stands for
-    none; the variance of `n` elements is divided by ``n - 1``. By the function of the device that does both at once,
-    where it has one: of two arrays, two arrays and the two factors; it returns False where it does not."""
-    given = [x for x in (running_mean, running_var) if x is not None]
+    """``running = (1 - momentum) * running + momentum * value``, in place, for both statistics,
+    which may be None; the variance of `n` elements is divided by ``n - 1``."""
+    moved = [x for x in ((running_mean, mean, 1.0), (running_var, var, n / (n - 1)))
+             if x[0] is not None]
+    if not moved:
+        return
+    given, values, factors = zip(*moved)
     for running in given:
         if getattr(mean, "backend", running.backend) is not running.backend:
             raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which "
                                "will be updated in place, were not batched.\nIf you are using modules and do not need "
                                "eval mode, please set `track_running_stats` to be False, or replace_all_batch_norm_"
                                "modules_(model), or use a GroupNorm.")
-    momentum, unbiased = float(momentum), n / (n - 1)      # a NumPy float64 would make the products float64
-    move = given[0].backend.move_statistics if given and given[0].backend.ndarray is mean.__class__ else None
-    if move is None or not move(*[x if x is None else x.array for x in (running_mean, running_var)], mean, var,
-                                momentum, momentum * unbiased):
-        for running, value, factor in ((running_mean, mean, 1.0), (running_var, var, unbiased)):
-            if running is not None:
-                running.array *= 1 - momentum
-                running.array += (momentum * (value * factor)).astype(running.array.dtype, copy=False)
-    if given:
-        versions.bump([counted(x.array) for x in given], name, calling_line())
+    momentum = float(momentum)                             # a NumPy float64 would make float64
+    arrays = [x.array for x in given]
+    if not given[0].backend.move_all(arrays, values, momentum, factors):
+        for array, value, factor in zip(arrays, values, factors):
+            array *= 1 - momentum
+            array += (momentum * (value * factor)).astype(array.dtype, copy=False)
+    versions.bump([counted(x) for x in arrays], name, calling_line())
 
 
 def count_batch(counter):

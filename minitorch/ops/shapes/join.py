@@ -436,7 +436,8 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 
 def replaced(input, src, view):
     """A copy of `input` with ``view(copy)`` overwritten by `src`."""
-    out = src.backend.room_beside(input, src)
+    F = src.backend
+    out = F.room_beside(input, src) if F.depth else input.clone()      # room for a batch of `src`
     target = view(out)
     if target.array.shape != src.array.shape:
         raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, "

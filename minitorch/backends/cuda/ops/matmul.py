@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from ....core.registry import OPS
 from ...precision import float32_matmul
 from ..arrays import library
 from ..arrays.namespace import ours
 from ..backend import kernel
 from ..matmul import by_library
-from .product import product
+from .product import product, product_and_sums
 from .supported import multipliable
 
 __all__ = ["dot", "matmul", "matrices"]
@@ -59,6 +60,16 @@ def dot(F, a, b, out=None):
 @kernel("gemm", halves=True)
 def gemm(F, input, other):
     return matmul(F, input, other)
+
+
+@kernel("weight_and_bias", halves=True)
+def weight_and_bias(F, grad, input):
+    """In one product, where a kernel adds up what it reads."""
+    found = None
+    if grad.dtype == input.dtype and grad._c_contiguous and input._c_contiguous:
+        rows = [x.reshape(-1, x.shape[-1]) for x in (grad, input)]
+        found = product_and_sums(F, rows[0].T, rows[1])
+    return found or OPS["weight_and_bias"].forward(F.fp32, grad, input)
 
 
 @kernel("mm", when=lambda F, input, mat2: input.ndim == mat2.ndim == 2, halves=True)
