@@ -7,6 +7,7 @@ from ..core import graph
 from ..core.grad_mode import grad_mode
 from ..core.tensor import Tensor
 from ..utils._pytree import register_pytree_node
+from .saved import Packed, PackedValues
 
 __all__ = ["Noted", "node_of", "note", "outputs_of"]
 
@@ -22,7 +23,7 @@ def node_of(outputs):
     return node.parents[0] if node.__class__ is graph.OutputNode else node
 
 
-class Noted(tuple):
+class Noted(PackedValues):
     """The saved values of a node, and their `tangents`: a dict or None for each input, then that of
     the result.
 
@@ -83,6 +84,6 @@ def values_of(node, inputs):
     values = list(node.saved)
     for x in node.op.restores[:1]:
         i = node.op.saved_fields.index(x)
-        if values[i] is None and not hasattr(node, "unpacked"):
+        if values[i] is None and not any([isinstance(x, Packed) for x in values]):
             values[i] = inputs[node.op.saved_places[i]].array
     return values

@@ -4,8 +4,8 @@
         loss = model(x)                                    # the graph keeps ``pack(tensor)``
     loss.backward()                                        # and computes with ``unpack(packed)``
 
-A node hook packs the values that a node has just saved and gives the node a class whose `pull`
-unpacks them: without such a block, calls and backward passes pay nothing. Only the innermost pair
+A node hook packs the values that a node has just saved: without such a block, calls and backward
+passes pay nothing. Only the innermost pair
 of hooks is used, in the thread that entered it. As in PyTorch, writes to a packed tensor are not
 noticed: the hooks are responsible for it.
 """
@@ -14,15 +14,13 @@ import threading
 import weakref
 
 from ..core import graph
-from ..core.complex import ComplexMultiOutputNode, ComplexNode
 from ..core.grad_mode import recording
-from ..core.graph import MultiOutputNode, Node, OutputNode
+from ..core.graph import Node, OutputNode
 from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
+from ..core.op import Op
 from ..core.recording import placed, rewrap
 from ..core.registry import extends
 from ..core.tensor import Tensor, wrap
-from ..core.typed import TypedMultiOutputNode, TypedNode
-from ..explain.graphs import raise_freed
 from .function import FunctionNode, Saved
 
 __all__ = ["allow_mutation_on_saved_tensors", "are_hooks_active", "disable_saved_tensors_hooks", "save_on_cpu",
@@ -119,7 +117,7 @@ class Packer(NodeHook):
     """Packs the saved values of each new node, if this thread has hooks."""
 
     def recorded(self, node, result):
-        """Give the node packed values, and the class that unpacks them."""
+        """Give the node packed values."""
         if stack.pairs:
             pack(node, *stack.pairs[-1])
 
@@ -136,18 +134,18 @@ def pack_saved(node, pack_hook, unpack_hook, chosen):
 
 
 def pack(node, pack_hook, unpack_hook, chosen=lambda array: True):
-    """Give the node packed values, and the class that unpacks them."""
+    """Give the node packed values."""
     hooks = pack_hook, unpack_hook, chosen
     if isinstance(node, FunctionNode):
         node.saved._saved = tuple([PackedSaved(x, pack_hook, unpack_hook)
                                    if x is not None and chosen(array_of(x)) else x
                                    for x in node.saved._saved])
-    elif node.__class__ in PACKED and node.saved:
+    elif isinstance(node.op, Op) and node.saved:
         places = (*node.parents, node)
         at = [places[place] if place is not None else None for place in node.op.saved_places]
         saved = tuple([packed(value, place, node, hooks) for value, place in zip(node.saved, at)])
         if any(a is not b for a, b in zip(saved, node.saved)):
-            node.saved, node.__class__ = saved, PACKED[node.__class__]
+            node.saved = PackedValues(saved)
 
 
 def array_of(saved):
@@ -204,68 +202,12 @@ def unpacked(value):
     return tuple([unpacked(v) for v in value]) if type(value) is tuple else value
 
 
-class Unpacking:
-    """A node whose saved values are packed."""
-
-    __slots__ = ()
+class PackedValues(tuple):
+    """The saved values of a node, some of them `Packed`."""
 
     def unpacked(self):
         """The saved values, as arrays."""
-        return tuple([unpacked(value) for value in self.saved])
-
-    def pull(self, g, create_graph):
-        """Like `Node.pull`, without the check for writes to the saved values."""
-        if self.saved is None:
-            raise_freed(self)
-        values = self.unpacked()
-        return self.computed(g, self.as_tensors(values) if create_graph else values, create_graph)
-
-    def computed(self, g, values, create_graph):
-        """The gradients, computed from the unpacked values."""
-        return self.op.pull(self.op.recorded if create_graph else self.backend, g, values, self.parents)
-
-
-class PackedNode(Unpacking, Node):
-    """A `Node` with packed values."""
-
-    __slots__ = ()
-
-
-class PackedMultiOutputNode(Unpacking, MultiOutputNode):
-    """A `MultiOutputNode` with packed values."""
-
-    __slots__ = ()
-
-
-class PackedTypedNode(Unpacking, TypedNode):
-    """A `TypedNode` with packed values."""
-
-    __slots__ = ()
-    computed = TypedNode.computed
-
-
-class PackedTypedMultiOutputNode(PackedTypedNode, TypedMultiOutputNode):
-    """A `TypedMultiOutputNode` with packed values."""
-
-    __slots__ = ()
-
-
-class PackedComplexNode(Unpacking, ComplexNode):
-    """A `ComplexNode` with packed values."""
-
-    __slots__ = ()
-    computed = ComplexNode.computed
-
-
-class PackedComplexMultiOutputNode(PackedComplexNode, ComplexMultiOutputNode):
-    """A `ComplexMultiOutputNode` with packed values."""
-
-    __slots__ = ()
-
-
-PACKED = {Node: PackedNode, MultiOutputNode: PackedMultiOutputNode, TypedNode: PackedTypedNode,
-          TypedMultiOutputNode: PackedTypedMultiOutputNode, ComplexNode: PackedComplexNode,
-          ComplexMultiOutputNode: PackedComplexMultiOutputNode}
+        return tuple([unpacked(value) for value in self])
 
 
 class PackedSaved(Saved):

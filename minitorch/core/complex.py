@@ -29,10 +29,10 @@ class ComplexNode(TypedNode):
 
     __slots__ = ()
 
-    def computed(self, g, values, create_graph):
+    def pull(self, g, create_graph):
         """The gradients: the conjugates of the formulas' results for the conjugate of `g`."""
         xp = self.backend.backend.xp
-        pulled = TypedNode.computed(self, conjugate(g, xp), values, create_graph)
+        pulled = TypedNode.pull(self, conjugate(g, xp), create_graph)
         return [conjugate(gp, xp) for gp in pulled]
 
 

@@ -51,12 +51,10 @@ class Node:
     def pull(self, g, create_graph):
         """Gradients for `parents`: Tensors if the pass is itself recorded, raw arrays otherwise."""
         saved = self.saved
-        if saved is None:
-            late.raise_freed(self)
-        if self.time != version_counter:
-            self.check_unwritten()
+        if saved.__class__ is not tuple or self.time != version_counter:
+            saved = self.checked_values()
         if create_graph:
-            return self.op.pull(self.op.recorded, g, self.as_tensors(), self.parents)
+            return self.op.pull(self.op.recorded, g, self.as_tensors(saved), self.parents)
         pull = pull_of.call(self) if pull_of.filled else self.op.pull
         return pull(self.backend, g, saved, self.parents)
 
@@ -65,18 +63,21 @@ class Node:
         if self.op.saves_arrays:
             self.saved = None
 
-    def as_tensors(self, values=None):
-        """The saved arrays, or `values` in their place, as tensors attached to the graph where they
-        came from."""
-        return self.op.recorded.placed_values(self, self.saved if values is None else values)
+    def as_tensors(self, values):
+        """The saved `values` as tensors attached to the graph where they came from."""
+        return self.op.recorded.placed_values(self, values)
 
     def checked_values(self):
-        """The saved values; RuntimeError if they have been freed, or written to since."""
-        if self.saved is None:
+        """The saved values; RuntimeError if they have been freed, or written to since.
+
+        `saved` is a tuple of them, or an object whose `unpacked` returns it.
+        """
+        saved = self.saved
+        if saved is None:
             late.raise_freed(self)
         if self.time != version_counter:
             self.check_unwritten()
-        return self.saved
+        return saved if saved.__class__ is tuple else saved.unpacked()
 
     def check_unwritten(self):
         """RuntimeError if a saved array was written to since this node was recorded."""

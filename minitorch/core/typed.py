@@ -12,7 +12,6 @@ from . import graph
 from .arrays import is_half, is_inexact
 from .graph import MultiOutputNode, Node
 from .recording import recorded
-from .registry import late
 from .tensor import Tensor, wrap
 
 
@@ -22,18 +21,10 @@ class TypedNode(Node):
     __slots__ = ("dtypes",)
 
     def pull(self, g, create_graph):
-        if self.saved is None:
-            late.raise_freed(self)
-        if self.time != graph.version_counter:
-            self.check_unwritten()
-        return self.computed(g, self.as_tensors() if create_graph else self.saved, create_graph)
-
-    def computed(self, g, values, create_graph):
-        """The gradients, computed from the saved `values`: arrays, or tensors in a recorded pass.
-        """
-        F, op = self.backend, self.op
+        F, op, values = self.backend, self.op, self.checked_values()
         if create_graph:
-            pulled = op.pull(op.recorded, g, self.agreeing(values), self.parents)
+            values = self.agreeing(self.as_tensors(values))
+            pulled = op.pull(op.recorded, g, values, self.parents)
         elif F is F.backend or not F.on_host:
             pull = op.pull if graph.pull_of is None else graph.pull_of(self)
             pulled = pull(F, g, values, self.parents)
