@@ -7,6 +7,7 @@ of the arguments, and for plain ones calls the old code, which is now a separate
 """
 
 import functools
+import inspect
 import threading
 from types import FunctionType
 
@@ -226,19 +227,36 @@ def full_name(func):
 
 
 @overridden.fill
-def answer_failure(op, inputs, attrs):
-    """The answer, in a tuple, of an argument that overrides functions, for a call of `op` that
-    failed because this argument is not a tensor; None without such an argument.
+def first_answer(function, given):
+    """The answer, as (answer,), to a call that has stopped at an argument which overrides functions
+    without being a tensor: the first of its kind; None for all other calls.
 
-    Only the first such call ever comes here, before `activate` has run.
+    From then on calls ask beforehand. To ask from the start would cost each call 7 to 27 ns, 1 to
+    4 % of a small one.
     """
-    if not (overloaded(inputs) and state.everything and state.subclasses):
+    if active or not overloaded(given.values()):
         return None
     activate()
-    public = FUNCTIONS.get(("", op.name))
-    defaults = dict(op.attrs)
-    given = {k: v for k, v in attrs.items() if v is not defaults[k]}
-    return (dispatch(op.call if public is None else public.call, op.call, inputs, given),)
+    public = FUNCTIONS.get(("", function.__name__))
+    args, kwargs = as_called(function, given)
+    return (dispatch(function if public is None else public.call, function, args, kwargs),)
+
+
+def as_called(function, given):
+    """The arguments of a call by place, and behind the first default by keyword, from all by name.
+    """
+    args, kwargs = [], {}
+    parameters = inspect.signature(function).parameters
+    by_place = True
+    for name, x in given.items():
+        p = parameters.get(name)                           # None for one of ``*args``
+        is_default = p is not None and x is p.default
+        by_place = by_place and not is_default and (p is None or p.kind is not p.KEYWORD_ONLY)
+        if by_place:
+            args.append(x)
+        elif not is_default:
+            kwargs[name] = x
+    return args, kwargs
 
 
 # ------------------------------------------------------------------ modes

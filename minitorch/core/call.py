@@ -102,15 +102,15 @@ def on_one_device(op, inputs, kinds):
 
 
 @Hook
-def overridden(op, inputs, attrs):
-    """The answer of an argument's ``__torch_function__`` to the call of `op`, as (answer,); None if
-    no argument has one. Filled by `autograd.dispatch`."""
+def overridden(function, given):
+    """The answer of an argument's ``__torch_function__`` to the call of a function, as (answer,);
+    None if no argument has one. `given`: the arguments by name. Filled by `autograd.dispatch`."""
 
 
 def failed(op, error, inputs, attrs):
     """Handle `error`, which `op` raised on these arguments: return the answer of an argument with
     ``__torch_function__``, else raise an error that explains it."""
-    found = overridden(op, inputs, attrs)
+    found = overridden(op.call, {**dict(zip([x.name for x in op.inputs], inputs)), **attrs})
     if found is None:
         raise late.explain_failure(op, error, inputs, attrs) from None
     return found[0]

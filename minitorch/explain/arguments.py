@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import NoneType
 from typing import NamedTuple
 
+from ..core.call import overridden
 from ..core.dtypes import dtype
 from ..core.tensor import Tensor
 from .failures import wrong_index
@@ -27,15 +28,19 @@ def of_call(error, function, args, kwargs, name=None):
 
 
 def of_frame(error, function):
-    """The error to raise instead of `error`, which `function`, whose frame is the first of the error's, raised."""
+    """The error to raise instead of `error`, which `function`, whose frame is the first of the
+    error's, raised. As (answer,), the answer of an argument that overrides functions instead."""
     frame = error.__traceback__.tb_frame
     code = frame.f_code
     end = code.co_argcount + code.co_kwonlyargcount
-    given = {k: frame.f_locals[k] for k in code.co_varnames[:end] if k in frame.f_locals}
+    known = inspect.signature(function).parameters         # without NumPy's names
+    given = {k: frame.f_locals[k] for k in code.co_varnames[:end]
+             if k in known and k in frame.f_locals}
     if code.co_flags & inspect.CO_VARARGS:
         rest = code.co_varnames[end]
         given |= {f"{rest}[{i}]": x for i, x in enumerate(frame.f_locals.get(rest, ()))}
-    return rightly(error, function.__name__, given, defaults_of(function))
+    return (overridden(function, given)
+            or rightly(error, function.__name__, given, defaults_of(function)))
 
 
 def defaults_of(function):

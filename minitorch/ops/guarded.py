@@ -31,6 +31,8 @@ except Exception as _error:
     _found = _of_frame(_error, {FUNCTION!r})
     if _found is _error:
         raise
+    if isinstance(_found, tuple):
+        return _found[0]
     raise _found from None
 """
 
