@@ -60,6 +60,23 @@ def test_a_layer_is_enclosed(intervals, seed, n, k, m):
     assert_encloses(layer(a, w, c), layer(x, w, c))
 
 
+def test_gradients_are_enclosed(intervals):
+    """``sum(exp(x * x))`` has the gradient ``2 x exp(x * x)``, which grows with x."""
+    low, high = minitorch.tensor([[1.0, -2.0]]), minitorch.tensor([[2.0, -1.0]])
+    x = intervals.between(low, high).requires_grad_()
+    (x * x).exp().sum().backward()
+    for end, own in (x.grad.array.low, low), (x.grad.array.high, high):
+        np.testing.assert_allclose(end, (2 * own * (own * own).exp()).array, rtol=1e-6)
+    layer = minitorch.nn.Linear(2, 3).requires_grad_(False)
+    x = intervals.between(low, high).requires_grad_()
+    layer(x).relu().sum().backward()
+    value = ((low + high) / 2).requires_grad_()
+    layer(value).relu().sum().backward()
+    assert_encloses(x.grad, value.grad)
+    with pytest.raises(RuntimeError, match="bounds have no gradients"):
+        x + minitorch.ones(2, requires_grad=True)
+
+
 def is_enclosed(intervals, op, seed):
     """Draw a call of an op and compare; False if the interpretation refuses it."""
     inputs, attrs = Draw(random.Random(seed)).op_sample(op)
@@ -74,7 +91,7 @@ def is_enclosed(intervals, op, seed):
     try:
         found = op.call(*around, **attrs)
     except NotImplementedError as error:
-        assert "() of intervals: it neither only grows" in str(error)
+        assert "() is not supported for intervals" in str(error)
         return False
     assert_encloses(found, op.call(*points, **attrs))
     return True
@@ -87,7 +104,7 @@ FLOATS = [op for op in OPS.values() if op.outputs == 1 and not op.by_values and 
 def test_what_it_takes_of_all_ops_is_enclosed(intervals):
     taken = {op.name for op in FLOATS for seed in range(4) if takes_intervals(op, seed)
              and is_enclosed(intervals, op, seed)}
-    assert len(taken) >= 65 and {"einsum", "linear", "sum", "where", "cat", "relu"} <= taken
+    assert len(taken) >= 60 and {"einsum", "linear", "sum", "where", "cat", "relu"} <= taken
 
 
 @functools.cache
