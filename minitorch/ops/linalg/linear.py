@@ -70,7 +70,7 @@ def sample_layer(d):
 
 
 @op(dims="x.. m, x.. n -> m n, m",
-    promotion="same", refuses="bc", namespace=None, outputs=(True, True), flops=product_flops, sample=sample_layer)
+    promotion="same", refuses="bc", namespace=None, outputs=(True, True), sample=sample_layer)
 def weight_and_bias(F, grad, input):
     """The gradients of a layer's weight and bias, ``grad.T @ input`` and the sums of `grad`.
 
