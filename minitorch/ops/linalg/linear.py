@@ -69,7 +69,7 @@ def sample_layer(d):
     return [d.array((*lead, m)), d.array((*lead, n))], {}
 
 
-@op(dims="x.. m, x.. n -> m n, m",
+@op(dims="x.. m, x.. [n] -> m [n], m",                      # the sums are the same for any part of n
     promotion="same", refuses="bc", namespace=None, outputs=(True, True), sample=sample_layer)
 def weight_and_bias(F, grad, input):
     """The gradients of a layer's weight and bias, ``grad.T @ input`` and the sums of `grad`.
