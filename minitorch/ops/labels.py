@@ -22,9 +22,10 @@ class Bound:
     """The labels of one call.
 
     `ins` and `outs` have a tuple of labels for each input and result, None for an input that is
-    None. `sizes` has the size of each label of the inputs, `whole` the labels that the op needs
-    whole; `by` says how labels that results lack are combined; `plus` is True for each input that
-    is added. `reduction` is the attribute that says how a loss is reduced.
+    None; `kept` are those of the last result before it is reduced, as what an op keeps for its
+    formulas has them. `sizes` has the size of each label of the inputs, `whole` the labels that the
+    op needs whole; `by` says how labels that results lack are combined; `plus` is True for each
+    input that is added. `reduction` is the attribute that says how a loss is reduced.
     """
 
     column: tuple
@@ -34,6 +35,7 @@ class Bound:
     reduction: str | None = None
     ins: list = field(default_factory=list)
     outs: list = field(default_factory=list)
+    kept: tuple = ()
     out_shapes: list = field(default_factory=list)
     terms: list = field(default_factory=list)              # of each input
     sizes: dict = field(default_factory=dict)
@@ -75,6 +77,8 @@ def bind(op, shapes, attrs=None, dims=None):
             labels, sizes = (result_of_shape if term.of else result)(call, term)
             call.outs.append(labels)
             call.out_shapes.append(sizes)
+    if op.keeps:
+        call.kept = result(call, column.outs[-1])[0]
     return call
 
 
@@ -122,6 +126,8 @@ def lay(call, term, shape):
     for label, n in zip(labels, shape):
         old = call.sizes.setdefault(label, int(label[0]) if label[0].isdigit() else n)
         is_broadcast = label[0] == "*" and not call.equal or call.broadcasts
+        if label[0].isdigit():
+            call.whole.add(label)
         if old == 1 and is_broadcast:
             call.sizes[label] = n
         elif n != old and not (n == 1 and (is_broadcast or term.plus)) and not (
@@ -354,17 +360,20 @@ def shapes_of(call):
     return call.out_shapes
 
 
-def shardings(call):
+def shardings(call, least=2):
     """The ways to cut a call: (label, place of each input, of each result).
 
     A place is ("S", d), cut along dimension d; "R", the same everywhere; or ("P", how), parts to be
-    combined.
+    combined. The dimensions that are cut together have one size, but for those of a view that joins
+    or splits dimensions: then the parts must be even, for the size of the label. A dimension of
+    fewer elements than `least` is not cut.
     """
     found = []
     for label, size in call.sizes.items():
-        if label in call.whole or size < 2:
+        if label in call.whole or size < least:
             continue
-        ins = [place_of(label, labels, shape) for labels, shape in zip(call.ins, call.shapes)]
+        ins = [place_of(label, labels, shape, size)
+               for labels, shape in zip(call.ins, call.shapes)]
         outs = [("S", labels.index(label)) if label in labels else ("P", call.by)
                 for labels in call.outs]
         if None in ins:                                    # twice in one input: a diagonal
@@ -376,8 +385,8 @@ def shardings(call):
     return found
 
 
-def place_of(label, labels, shape):
-    at = [d for d, x in enumerate(labels or ()) if x == label and shape[d] != 1]
+def place_of(label, labels, shape, size):
+    at = [d for d, x in enumerate(labels or ()) if x == label and (shape[d] != 1 or size == 1)]
     return "R" if not at else ("S", at[0]) if len(at) == 1 else None
 
 
