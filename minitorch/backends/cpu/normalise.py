@@ -1,6 +1,6 @@
 """layer_norm, rms_norm, batch_norm and group_norm, forward and backward, on folded arrays (see `standardize`)."""
 
-from ...ops.nn.norm import broad, by_channel
+from ...ops.nn.norm import broad, by_channel, rows_of
 from ...ops.nn.standardise import batch_dims, kept_shape
 from .backend import kernel
 from .channels import normalise, normalise_backward
@@ -76,7 +76,7 @@ def batch_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=T
 
 @kernel("group_norm")
 def group_norm(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
-    x = input.reshape(input.shape[0], groups, -1)
+    x = input.reshape(rows_of(input.shape, groups))
     y, r = standardised(F, x, (2,), eps, True)
     out, dims = y.reshape(input.shape), batch_dims(input.ndim)
     out = out * (1 if weight is None else broad(F, weight, input.ndim, dims))

@@ -154,7 +154,7 @@ BACKWARD = {"LSTM": lstm_backward, "GRU": gru_backward, "RNN_TANH": tanh_backwar
 def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
     xp, (steps, batch, size), n = F.xp, input.shape, hidden.shape[1]
     gates = xp.matmul(forwards(input, reverse).reshape(-1, size), by_gate(xp, w_ih, n, turned=True))
-    gates = gates.reshape(-1, steps, batch, n)
+    gates = gates.reshape(len(gates), steps, batch, n)
     h = xp.empty((steps + 1, batch, n), gates.dtype)
     h[0] = hidden
     c = xp.empty_like(h) if mode == "LSTM" else None

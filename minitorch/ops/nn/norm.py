@@ -4,6 +4,8 @@ layer_norm and rms_norm standardise each row, batch_norm each channel of a batch
 instance_norm each channel of each sample. See `standardize` for the mathematics.
 """
 
+import math
+
 from ...core.arrays import counted, is_half
 from ...core.dtypes import float32, promote_types
 from ...core.graph import bump_version, calling_line, versions
@@ -84,7 +86,7 @@ def affine_sample(d, backward=False):
 def affine_backward_dims(dims):
     """Weights of channels if all other dimensions are standardised, else of those dimensions."""
     if dims == batch_dims(max(dims) + 1 + (len(dims) == 1)) and 0 in dims:
-        return "[dims] c, [dims] c, c, [dims] c, 1@dims c -> [dims] c, c, c"
+        return "[dims] c, [dims] c, c, c, c -> [dims] c, c, c"      # y: what `batch_norm` keeps
     return ("* [dims], * [dims], [dims@0], * [dims], * 1@dims"
             " -> * [dims], [dims@0], [dims@0]")
 
@@ -309,9 +311,14 @@ def check_statistics(input, running_mean, running_var, weight):
 
 
 # ---- by groups and by instances ----------------------------------------------------------------------------
+def rows_of(shape, groups):
+    """The shape of the rows that `group_norm` standardises, also of no samples."""
+    return shape[0], groups, math.prod(shape[1:]) // groups
+
+
 def group_grads(F, g, needs, input, weight, y, r, groups, eps):
     """The derivatives of `group_norm`: rows of groups are standardised, channels are scaled."""
-    dims, rows = batch_dims(g.ndim), (g.shape[0], groups, -1)
+    dims, rows = batch_dims(g.ndim), rows_of(g.shape, groups)
     dx = dw = db = None
     if needs[0]:
         scaled = g if weight is None else g * broad(F, weight, g.ndim, dims)
@@ -333,7 +340,7 @@ def group_grads(F, g, needs, input, weight, y, r, groups, eps):
                        d.choice([None, d.array((4,))])], dict(groups=d.choice([1, 2]), eps=0.1)))
 def _group_norm(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
     """Each group of channels standardised, then each channel times its weight plus its bias."""
-    y, r = standardised(F, input.reshape(input.shape[0], groups, -1), (2,), eps, True)
+    y, r = standardised(F, input.reshape(rows_of(input.shape, groups)), (2,), eps, True)
     out = y.reshape(input.shape) * (1 if weight is None else broad(F, weight, input.ndim, batch_dims(input.ndim)))
     return out if bias is None else out + broad(F, bias, input.ndim, batch_dims(input.ndim)), y, r
 
