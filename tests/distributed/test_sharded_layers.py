@@ -7,6 +7,7 @@ import pytest
 import minitorch as torch
 import minitorch.nn.functional as F
 from minitorch import nn
+from minitorch.backends import native
 from minitorch.core.registry import OPS
 from minitorch.distributed import init_device_mesh
 from minitorch.distributed.tensor import (
@@ -86,3 +87,37 @@ def test_channels_stay_where_they_are():
         return [numbers(t.full_tensor()) for t in (*found, *[t.grad for t in own])]
     for found in run(program, 2):
         close(found, [numbers(t) for t in (y, z, *[t.grad for t in tensors])])
+
+
+LAYERS = [(F.layer_norm, (4, 6, 8), lambda x: ((8,), x[0, 0])),
+          (F.rms_norm, (4, 6, 8), lambda x: ((8,), x[0, 0])),
+          (F.group_norm, (4, 6, 8), lambda x: (2, x[0, :, 0])),
+          (F.batch_norm, (4, 6, 8), lambda x: (None, None, x[0, :, 0], None, True)),
+          (F.scaled_dot_product_attention, (2, 4, 6, 8), lambda x: (x * 2, x)),
+          (F.gelu, (4, 6), lambda x: ())]
+
+
+@pytest.mark.skipif(native.reason() is not None, reason="native kernels need a compiler")
+@pytest.mark.parametrize("layer, shape, rest", LAYERS, ids=[layer.__name__ for layer, *_ in LAYERS])
+def test_what_a_kernel_keeps_in_its_own_way_is_not_moved(layer, shape, rest, monkeypatch):
+    """Native kernels keep means where NumPy's keep deviations, in other shapes."""
+    from minitorch.backends.native import eager
+    monkeypatch.setattr(eager.limits, "least", 1)
+    x, seed = torch.randn(*shape), torch.randn(*shape)
+
+    def grads(x, seed):
+        x = x.detach().requires_grad_()
+        y = layer(x, *rest(x))
+        return [numbers(t.full_tensor() if hasattr(t, "full_tensor") else t)
+                for t in (y, *torch.autograd.grad(y, x, seed))]
+    expected = grads(x, seed)
+
+    def program(rank):
+        mesh = init_device_mesh("cpu", (2,))
+        places = [Replicate(), *[Shard(d) for d in range(len(shape))]]
+        return [grads(distribute_tensor(x, mesh, [a]), distribute_tensor(seed, mesh, [b]))
+                for a in places for b in places]
+    with native.enabled():
+        for found in run(program, 2):
+            for case in found:
+                close(case, expected)

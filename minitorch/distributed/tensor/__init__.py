@@ -15,7 +15,7 @@ A DTensor is a tensor on a backend of its own (`backend`), whose arrays show the
 part (`sharded`); so autograd and everything above it work as with any device. `rules` say where results lie.
 """
 
-from . import layers, losses, products, stepping, views  # noqa: F401  entered: rules, and steps of optimisers
+from . import losses, norms, stepping  # noqa: F401  entered: rules by hand, steps of optimisers
 from .api import (
     DTensor,
     DTensorSpec,

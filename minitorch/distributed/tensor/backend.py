@@ -1,10 +1,10 @@
 """`ShardedBackend`: the ops on arrays that lie on the ranks of a mesh, on top of the backend of this rank's parts.
 
 A DTensor is a tensor on such a backend. Autograd, derivative formulas and the engine do not know
-about meshes: they call ops, on arrays that show the shape of the whole tensor. An op is computed by
-the rule of its definition (`rules`): of the placements of inputs and results that the rule names,
-those are taken that cost least to bring the inputs to; then each rank computes its part. An op
-without a rule is computed by every rank from the whole inputs.
+about meshes: they call ops, on arrays that show the shape of the whole tensor. Which placements of
+inputs and results an op may have follows from its definition (`rules`): of these, those are taken
+that cost least to bring the inputs to; then each rank computes its part. An op that cannot be cut
+is computed by every rank from the whole inputs.
 """
 
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from ... import Generator, Tensor
 from ...backends.numpy_names import class_of
 from ...extend import OPS, Backend, get_backend, is_half, is_inexact, worded, wrap
+from ...ops.dims import is_elementwise
 from ...utils._pytree import tree_map
 from .. import collectives as c
 from .. import context
@@ -44,6 +45,7 @@ class ShardedBackend(Backend):
         self.mesh, self.inner, self.coordinate = mesh, inner, tuple(mesh.get_coordinate())
         self.world = context.find()
         self.everywhere = (Replicate(),) * mesh.ndim
+        self.plans = {}
         super().__init__(inner.device, Functions(self))
         self.ndarray = Sharded
 
@@ -86,21 +88,56 @@ class ShardedBackend(Backend):
             return out
         if op.inputs[0].kind != "variadic":                # formulas leave out inputs that are optional
             arrays += (None,) * (len(op.inputs) - len(arrays))
-        call, rule = rules.Call(self, op, arrays, attrs), rules.of(op)
-        if hasattr(rule, "compute"):
-            result = rule.compute(call, full)
+        call = rules.Call(self, op, arrays, attrs, full)
+        if op.name in rules.BY_HAND:
+            result = rules.BY_HAND[op.name](call)
             if result is not NotImplemented:
                 return result
-        ins, outs = self.cheapest(arrays, rule.choices(call))
-        locals_, moved = self.parts(arrays, ins)
-        inner = self.inner
-        if op.promotion and not op.native and any([is_half(x.dtype) for x in locals_ if isinstance(x, inner.ndarray)]):
+        return self.in_parts(call, *self.plan(call))
+
+    def plan(self, call):
+        """Where inputs and results lie, for each dimension of the mesh, and the attributes that
+        differ for this rank's part; remembered for calls alike."""
+        try:
+            key = call.key()
+        except TypeError:
+            return self.planned(call)
+        found = self.plans.get(key)
+        if found is None:
+            if len(self.plans) > 4096:
+                self.plans.clear()
+            found = self.plans[key] = self.planned(call)
+        return found
+
+    def planned(self, call):
+        """`plan`, computed."""
+        ins, outs = self.cheapest(call.arrays, rules.derived(call))
+        return ins, outs, rules.localized(call, outs)
+
+    def in_parts(self, call, ins, outs, changed):
+        """The results of a call, computed by each rank from its parts of the inputs."""
+        op, inner, (locals_, moved) = call.op, self.inner, self.parts(call.arrays, ins)
+        for i, x in call.kept.items():
+            here = call.where(ins)
+            fits = all([here.get(name, p) == p for name, p in x.kept.items()])
+            locals_[i] = x.value if fits else None
+        if op.promotion and not op.native and any([
+                is_half(x.dtype) for x in locals_ if isinstance(x, inner.ndarray)]):
             inner = inner.fp32
-        here = rule.localize(call, ins, outs)
-        here = tree_map(lambda x: x.whole() if x.__class__ is Sharded else x, here)       # such as an index
-        found = getattr(inner, f"full_{op.name}" if full else op.name)(*locals_, **here)
+        attrs = {**call.attrs, **changed}
+        if "index" in attrs:
+            attrs["index"] = tree_map(lambda x: x.whole() if x.__class__ is Sharded else x,
+                                      attrs["index"])
+        found = getattr(inner, f"full_{op.name}" if call.full else op.name)(*locals_, **attrs)
         frozen = op.view and moved
-        return self.results(found, outs, (arrays[0], attrs["index"]) if frozen and "index" in attrs else frozen)
+        if frozen and "index" in attrs:
+            frozen = call.arrays[0], call.attrs["index"]
+        results = self.results(found, outs, frozen)
+        if call.full and op.keeps and not is_elementwise(op):
+            for x in results[1:]:
+                if x is not None:
+                    x.kept = call.where(ins)
+        return results
 
     def cheapest(self, arrays, choices):
         """The choice of a rule that moves the fewest bytes, for each dimension of the mesh.
@@ -145,17 +182,18 @@ class ShardedBackend(Backend):
         for out in outs:
             if out.__class__ is tuple:
                 out, size = out
-                shape[out.dim] = size
+                if out.dim < len(shape):                   # else a kernel keeps it in its own way
+                    shape[out.dim] = size
             placements.append(out)
         return sharded(self, value, shape, tuple(placements), frozen)
 
     def elementwise(self, function, arrays, name=None):
         """``function(*arrays)``, element by element; the formulas of the op `name` say whether sums
-        may pass."""
-        call = rules.Call(self, None if name is None else OPS[name], [
-            replicated(self, x) if isinstance(x, (self.inner.ndarray, np.ndarray)) else x for x in arrays], {})
-        ins, outs = self.cheapest(call.arrays, rules.elementwise(call))
-        return self.results(function(*self.parts(call.arrays, ins)[0]), outs)
+        may pass, as they may not through most, such as "eq"."""
+        arrays = [replicated(self, x) if isinstance(x, (self.inner.ndarray, np.ndarray)) else x
+                  for x in arrays]
+        ins, outs, _ = self.plan(rules.Call(self, OPS[name or "eq"], arrays, {}))
+        return self.results(function(*self.parts(arrays, ins)[0]), outs)
 
     def settled(self, placements):
         """Placements without `Partial`, whose values no element has."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from ...extend import get_backend, is_half, worded
 from .placement_types import Partial, Replicate, Shard, local_part
-from .rules import SUM, rule
+from .rules import SUM, by_hand
 from .sharded import Sharded, redistributed, sharded
 
 __all__: list = []
@@ -63,7 +63,6 @@ class Targets:
                       for p, q in zip(self.logits.placements, self.placements)]
         return self.put(xp.where(self.here, found, x.dtype.type(0)), tuple(placements))
 
-
     def over_classes(self, value, reduce_op):
         """An array that this rank has reduced along its classes, reduced over the ranks that share them."""
         cut = [isinstance(p, Shard) and p.dim == self.dim for p in self.logits.placements]
@@ -77,9 +76,10 @@ def in_float32(x):
     return x.astype("float32") if x.__class__ is Sharded and is_half(x.dtype) else x
 
 
-@rule("cross_entropy", computed=True)
-def cross_entropy(call, full):
-    """By the definition, but for the choice of the targets' logits."""
+@by_hand("cross_entropy")
+def cross_entropy(call):
+    """By the definition, but for the choice of the targets' logits. By hand, because values say
+    which rank has the logit of a target."""
     F, input = call.F, call.arrays[0]
     check(*[x if x is None else (tuple(x.shape), x.dtype) for x in call.arrays], **call.attrs)
     logits = in_float32(redistributed(input, F.settled(input.placements)))
@@ -97,12 +97,12 @@ def cross_entropy(call, full):
         if call.attrs["reduction"] == "mean":
             values = F.div(values, redistributed(total, F.everywhere))
     values = values.astype(input.dtype) if values.dtype != input.dtype else values
-    return (values, powers, totals) if full else values
+    return (values, powers, totals) if call.full else values
 
 
-@rule("cross_entropy_backward", computed=True)
-def cross_entropy_backward(call, full):
-    """``weight[target] * grad * (softmax - [target])``."""
+@by_hand("cross_entropy_backward")
+def cross_entropy_backward(call):
+    """``weight[target] * grad * (softmax - [target])``, by hand for the same reason."""
     F, (grad, input, _, _, powers, totals) = call.F, call.arrays
     dtype = (powers if input is None else input).dtype
     if input is None:

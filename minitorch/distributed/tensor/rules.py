@@ -1,144 +1,218 @@
 """Rules of placements: where the results of an op lie, given where its inputs lie.
 
-A rule names choices, each for one dimension of a mesh: a placement for each input (anything for
+A rule lists choices, each for one dimension of a mesh: a placement for each input (anything for
 what is not an array), and one for the results, or a list of one for each. What is cut in a result
 comes with its size, ``(Shard(0), 12)``. The first choice is always that everything is on every
 rank.
 
-Most rules are derived. Elementwise ops may be cut along any dimension that is not broadcast; ops along a `dim`, along
-the others. Sums over ranks (`Partial`) may go through an op that is linear: which inputs it is linear in, its
-derivative formulas say, as in forward mode: a formula that reads neither its own input nor the result is that of a
-linear input, and what it reads are factors. The others are entered by hand (`@rule`), as kernels are.
+Rules are derived. The labels of a call (`minitorch.ops.labels`) say which dimensions go together:
+each that the op does not need whole may be cut, in all inputs that have it; a result that lacks it
+is `Partial`. Sums over ranks may go through an op that is linear: which inputs it is linear in, its
+derivative formulas say, as in forward mode: a formula that reads neither its own input nor the
+result is that of a linear input, and what it reads are factors.
+
+A few ops are computed by hand (`@by_hand`), because their result depends on values or on ranks;
+each says why.
 """
 
-from ...extend import checked_dim, is_inexact
-from ...ops.dims import is_along, is_elementwise, terms
-from .placement_types import Partial, Replicate, Shard, _StridedShard
+from functools import cached_property, partial
+
+from ...extend import is_inexact
+from ...ops.labels import attributes_for, bind, shardings
+from .placement_types import Partial, Replicate, Shard, _StridedShard, bounds, local_part
 from .sharded import Sharded
 
-__all__ = ["Call", "elementwise", "of", "rule"]
+__all__ = ["BY_HAND", "Call", "by_hand", "cuts", "derived", "localized"]
 
 R, SUM = Replicate(), Partial()
 
 
 class Call:
-    """One call on sharded arrays; `arrays` may have numbers and None among them."""
+    """One call on sharded arrays; `arrays` may have numbers and None among them. `full`: all that
+    the op keeps is wanted, too.
 
-    def __init__(self, F, op, arrays, attrs):
-        self.F, self.op, self.arrays, self.attrs = F, op, arrays, attrs
-        self.shapes = [x.shape if x.__class__ is Sharded else () for x in arrays]
+    `kept`: what an op has kept, for inputs that are there to save work, by their number; None in
+    `arrays`. A kernel arranges it in its own way, so that it is never moved.
+    """
+
+    def __init__(self, F, op, arrays, attrs, full=False):
+        self.kept = {i: x for i, x in enumerate(arrays) if x.__class__ is Sharded
+                     and x.kept is not None and saves_work(op, i)}
+        if self.kept:
+            arrays = [None if i in self.kept else x for i, x in enumerate(arrays)]
+        self.F, self.op, self.arrays, self.attrs, self.full = F, op, arrays, attrs, full
+        self.shapes = [None if x is None else x.shape if x.__class__ is Sharded else ()
+                       for x in arrays]
+        if "index" in attrs:
+            shape = attrs.get("shape") or self.shapes[0]
+            self.attrs = {**attrs, "index": opened(attrs["index"], shape)}
+
+    def key(self):
+        """All that placements depend on; TypeError if an attribute has no hash, or is an array."""
+        arrays = tuple([(x.shape, x.dtype, x.placements) if x.__class__ is Sharded else x is None
+                        for x in self.arrays])
+        return self.op, self.full, arrays, frozen(self.attrs) if self.attrs else ()
+
+    def where(self, ins):
+        """The placements of the inputs by name, for the choices `ins` of each mesh dimension."""
+        return {x.name: tuple([p[i] for p in ins]) for i, x in enumerate(self.op.inputs)
+                if self.arrays[i].__class__ is Sharded}
 
     def everywhere(self):
         return (R,) * len(self.arrays), R
 
-    def dim(self, name="dim"):
-        """The attribute `dim`, counted from the front."""
-        return checked_dim(self.attrs[name], len(self.shapes[0]))
+    @cached_property
+    def bound(self):
+        """The labels of the call; None if its dimensions are unknown."""
+        try:
+            return bind(self.op, self.shapes, self.attrs)
+        except ValueError:                                 # shapes that do not fit
+            return None
 
-    def dims(self):
-        """The dimensions that the op goes along: all for None."""
-        n = len(self.shapes[0])
-        given = self.attrs.get("dim", dict(self.op.attrs).get("dim"))
-        if given is None or given.__class__ in (tuple, list) and not given:
-            return set(range(n))
-        return {checked_dim(d, n) for d in (given if given.__class__ in (tuple, list) else (given,))}
-
-    def even(self, size):
+    def is_even(self, size):
         """True if all parts of a dimension have one size, however it is cut."""
         return size % self.F.mesh.size() == 0
 
+    def is_filled(self, size):
+        """True if no part of a dimension is empty, however it is cut."""
+        n = self.F.mesh.size()
+        last = bounds(size, n, n - 1)[0]
+        return size > 0 and (self.is_even(size) or self.F.mesh.ndim == 1 and last < size)
+
+    def is_complex(self):
+        return any([x.dtype.kind == "c" for x in self.arrays if x.__class__ is Sharded])
+
     def is_smooth(self):
-        return all([is_inexact(x.dtype) for x in self.arrays if x.__class__ is Sharded])
-
-    def is_smooth_in(self, *places):
-        """True if the arrays at these places have parts that are summed."""
-        return all([self.arrays[i].__class__ is Sharded and is_inexact(self.arrays[i].dtype) for i in places])
-
-
-class Rule:
-    """`choices(call)` lists the choices; ``localize(call, ins, outs)`` are the attributes for this rank's part."""
-
-    def __init__(self, choices, localize=None):
-        self.choices = choices
-        if localize is not None:
-            self.localize = localize
-
-    @staticmethod
-    def localize(call, ins, outs):
-        return call.attrs
+        """True if the parts of all arrays, and of the result, may be summed."""
+        dtype = self.attrs.get("dtype")
+        return all([is_inexact(x.dtype) for x in self.arrays if x.__class__ is Sharded]) and (
+            dtype is None or is_inexact(self.F.inner.xp.dtype(dtype)))
 
 
-class Computed:
-    """A rule that computes the result itself: ``compute(call, full)``; with `full`, all that is kept, too."""
-
-    def __init__(self, compute):
-        self.compute = compute
+def saves_work(op, i):
+    """True for an input that is an intermediate value, or None: then it is computed again."""
+    return i < len(op.inputs) and op.inputs[i].optional and op.inputs[i].kind == "other"
 
 
-class ByDefinition(Rule):
-    """A rule that computes the definition on sharded arrays, op by op, where ``when(call)``; else it has choices."""
-
-    def __init__(self, choices, when):
-        super().__init__(choices)
-        self.when = when
-
-    def compute(self, call, full):
-        """All that is kept, too, with `full`."""
-        if not self.when(call):
-            return NotImplemented
-        result = call.op.forward(call.F, *call.arrays, **call.attrs)
-        return result[0] if call.op.keeps and not full else result
+BY_HAND: dict = {}                                         # name of an op -> what computes it
 
 
-found: dict = {}
-derived: dict = {}
-
-
-def rule(*names, localize=None, computed=False):
-    """The decorator of the rules of these ops."""
+def by_hand(*names):
+    """The decorator of a function that computes these ops: ``function(call)`` returns the results,
+    with what is kept if the call is `full`; or NotImplemented, and the op is computed as others."""
     def enter(function):
-        for name in names:
-            found[name] = Computed(function) if computed else Rule(function, localize)
+        BY_HAND.update(dict.fromkeys(names, function))
         return function
     return enter
 
 
-def of(op):
-    """The rule of an op."""
-    own = found.get(op.name) or derived.get(op.name)
-    if own is None:
-        own = derived[op.name] = Rule(derived_choices(op))
-    return own
+def frozen(x):
+    """Attributes, or a part of them, as a key."""
+    if x.__class__ is dict:
+        return tuple([(name, frozen(part)) for name, part in x.items()])
+    if x.__class__ in (tuple, list):
+        return x.__class__, tuple([frozen(part) for part in x])
+    if x.__class__ is slice:
+        return slice, x.start, x.stop, x.step
+    if hasattr(x, "shape"):
+        raise TypeError
+    return x.__class__, x                                  # `dim=True` differs from `dim=1`
 
 
-def derived_choices(op):
-    """The choices of an op without a rule of its own."""
-    if is_elementwise(op):
-        return elementwise
-    if is_along(op):
-        return along
-    return nowhere if op.inputs[0].kind == "variadic" else everywhere
+def opened(index, shape):
+    """An index with ``:`` wherever a slice takes all of a dimension of `shape`: it does so for any
+    part, too."""
+    if any([hasattr(p, "shape") for p in index]):
+        return index
+    spare = len(shape) - sum([p is not None and p is not Ellipsis for p in index])
+    parts, d = [], 0
+    for p in index:
+        takes_all = p.__class__ is slice and d < len(shape) and (
+            p.indices(shape[d]) == (0, shape[d], 1))
+        parts.append(slice(None) if takes_all else p)
+        d += spare if p is Ellipsis else p is not None
+    return tuple(parts)
 
 
-def everywhere(call):
-    """Every rank computes all of it; or nothing but a sum that goes through."""
-    return [call.everywhere(), *sums(call)]
+# ---- cuts ----------------------------------------------------------------------------------------
+def cuts(call):
+    """The choices that follow from the labels."""
+    if call.bound is None:
+        return []
+    factors = {p.split_factor for x in call.arrays if x.__class__ is Sharded
+               for p in x.placements if p.__class__ is _StridedShard}
+    ways = [Shard, *[partial(_StridedShard, split_factor=n) for n in factors]]
+    return [choice(call, shard, *found) for found in shardings(call.bound, least=0)
+            if is_possible(call, *found) for shard in ways]
 
 
-def nowhere(call):
-    return [call.everywhere()]
+def is_possible(call, label, ins, outs):
+    """True if parts along a label make up the whole, with the places that `shardings` says."""
+    size, shapes = call.bound.sizes[label], [*call.shapes, *call.bound.out_shapes]
+    cut = {shape[p[1]] for p, shape in zip([*ins, *outs], shapes) if p[0] == "S"}
+    how = {p[1] for p in outs if p[0] == "P"}
+    if "avg" in how or cut != {size}:                      # a mean; a view that joins or splits
+        if not size or not call.is_even(size):
+            return False
+    if how & {"max", "min"} and not call.is_filled(size):
+        return False
+    if how & {"max", "min", "product"} and call.is_complex():
+        return False                                       # collectives refuse it
+    if call.full and call.op.keeps and label not in call.bound.kept:
+        return False
+    return all([p[0] != "P" or x is None or x.__class__ is Sharded
+                for x, p in zip(call.arrays, ins)])
 
 
-# ------------------------------------------------------------------ sums over ranks
+def choice(call, shard, label, ins, outs):
+    """The placements of inputs and results for a cut along a label, by `shard`."""
+    op, bound = call.op, call.bound
+
+    def lies(place):
+        return shard(place[1]) if place[0] == "S" else Partial(place[1]) if place[0] == "P" else R
+    results = [(lies(p), shape[p[1]]) if p[0] == "S" else lies(p)
+               for p, shape in zip(outs, bound.out_shapes)]
+    results = results[0] if op.outputs == 1 else results
+    if call.full and op.keeps:
+        kept = shard(bound.kept.index(label)), bound.sizes[label]
+        results = [results, *[kept] * len(op.keeps)]
+    return tuple([lies(p) for p in ins]), results
+
+
+def derived(call):
+    """Everywhere, the cuts, and sums that go through."""
+    return [call.everywhere(), *cuts(call), *sums(call)]
+
+
+def localized(call, outs):
+    """The attributes of this rank's part of a call that differ: those that say sizes of results."""
+    bound, F = call.bound, call.F
+    if bound is None or not any([term.flat or term.of for term in bound.column.outs]):
+        return {}
+    if call.full and call.op.keeps:
+        outs = [out[0] if out.__class__ is list else out for out in outs]
+    shapes = []
+    for i, shape in enumerate(bound.out_shapes):
+        own = [out[i] if out.__class__ is list else out for out in outs]
+        places = [out[0] if out.__class__ is tuple else out for out in own]
+        shapes.append(local_part(shape, F.mesh, places)[0])
+    found = attributes_for(bound, shapes)
+    return {name: x for name, x in found.items() if call.attrs.get(name) is not x}
+
+
+# ---- sums over ranks -----------------------------------------------------------------------------
 _groups: dict = {}
 LINEAR = {"div": [{0}]}                                    # in the first input, but not in the second
 
 
-def linear_groups(op):
-    """Sets of inputs that may be sums together while the others are whole: the op is linear in them."""
-    if (op is None or op.joint or op.tangent or op.outputs != 1
-        or op.tangent_kind not in ("linear", "multilinear")):
-        return LINEAR.get(op and op.name, [])
+def linear_groups(op, many):
+    """Sets of inputs, of `many`, that may be sums together while the others are whole: the op is
+    linear in them."""
+    if op.joint and op.tangent_kind == "linear":
+        return [set(range(many))]
+    if (op.joint or op.tangent or op.outputs != 1
+            or op.tangent_kind not in ("linear", "multilinear")):
+        return LINEAR.get(op.name, [])
     if any([getattr(formula, "missing", False) for formula in op.vjps.values()]):
         return []                                          # formulas that only refuse, which say nothing
     if op not in _groups:
@@ -148,13 +222,15 @@ def linear_groups(op):
 
 def groups_by_formulas(op):
     """`linear_groups` by what the derivative formulas read."""
-    live = [i for i, x in enumerate(op.inputs) if x.kind not in ("other", "variadic") and op.vjps[x.name]]
+    live = [i for i, x in enumerate(op.inputs)
+            if x.kind not in ("other", "variadic") and op.vjps[x.name]]
     names = [x.name for x in op.inputs]
     read = {i: {names.index(f) for f in op.reads[names[i]] if f in names} for i in live}
 
     def is_apart(j, others):
         return all([j not in read[k] and k not in read[j] for k in others])
-    linear = [i for i in live if i not in read[i] and not {"out", *op.keeps}.intersection(op.reads[names[i]])]
+    linear = [i for i in live if i not in read[i]
+              and not {"out", *op.keeps}.intersection(op.reads[names[i]])]
     groups: list = []
     for i in linear:
         near = [i, *[j for j in linear if j != i and is_apart(j, [i])]]
@@ -170,91 +246,9 @@ def sums(call):
     if not call.is_smooth():
         return []
     found = []
-    for group in linear_groups(call.op):
+    for group in linear_groups(call.op, len(call.arrays)):
         if all([call.arrays[i] is None or call.arrays[i].__class__ is Sharded for i in group]):
             for p in (SUM, Partial("avg")):
-                found.append((tuple([p if i in group else R for i in range(len(call.arrays))]), p))
+                ins = tuple([p if i in group else R for i in range(len(call.arrays))])
+                found.append((ins, p))
     return found
-
-
-# ------------------------------------------------------------------ derived rules
-def cut_at(shape, ndim, d, size):
-    """The placement of an array of `shape`, broadcast to `ndim` dimensions, if dimension `d` is cut."""
-    k = d - (ndim - len(shape))
-    return Shard(k) if k >= 0 and shape[k] == size else R
-
-
-def elementwise(call):
-    """Any dimension may be cut: in all inputs that have it."""
-    n = max(map(len, call.shapes), default=0)
-    choices = [call.everywhere()]
-    for d in range(n):
-        size = max([s[d - n] for s in call.shapes if len(s) >= n - d], default=1)
-        if 0 in [s[d - n] for s in call.shapes if len(s) >= n - d]:
-            size = 0
-        choices.append((tuple([cut_at(s, n, d, size) for s in call.shapes]), (Shard(d), size)))
-    if len({s for s in call.shapes if s}) == 1:            # arrays of one shape, and numbers
-        for p in {p for x in call.arrays if x.__class__ is Sharded for p in x.placements}:
-            if isinstance(p, _StridedShard):
-                choices.append((tuple([p if s else R for s in call.shapes]), (p, max(call.shapes, key=len)[p.dim])))
-    return choices + sums(call)
-
-
-def along(call):
-    """Any dimension may be cut that the op does not go along."""
-    shape, dims = call.shapes[0], call.dims()
-    lacks_dim = call.op.dims is not None and "dim" not in terms(call.op.dims)[1][0]
-    reduces = lacks_dim and not call.attrs.get("keepdim")
-    choices = [call.everywhere()]
-    for d, size in enumerate(shape):
-        if d not in dims:
-            k = d - len([x for x in dims if x < d]) if reduces else d
-            choices.append(((Shard(d),) * len(call.arrays), (Shard(k), size)))
-    return choices + sums(call)
-
-
-def over_ranks(reduce_op, even=False):
-    """The rule of a reduction that ranks can finish together."""
-    def choices(call):
-        return along(call) + [((Shard(d),), Partial(reduce_op)) for d in sorted(call.dims())
-                              if not even or call.even(call.shapes[0][d]) and call.shapes[0][d]]
-    return choices
-
-
-rule("sum", "nansum", "count_nonzero")(over_ranks("sum"))
-rule("mean")(over_ranks("avg", even=True))
-rule("amax")(over_ranks("max", even=True))
-rule("amin")(over_ranks("min", even=True))
-rule("prod")(over_ranks("product"))
-
-
-@rule("softmax_backward", "log_softmax_backward")
-def of_one_shape(call):
-    """Arrays of one shape, cut along anything but `dim`."""
-    return along(call)
-
-
-# Ops of one array, or of several of one shape, that are elementwise as to placements.
-rule("alias", "clone", "copy_contiguous", "copy", "zero", "masked_fill", "kl_div")(elementwise)
-
-
-def complex_view(hidden):
-    """The numbers of an array as pairs of real ones, or the other way round: all dimensions but `hidden` ones stay."""
-    def choices(call):
-        shape = call.shapes[0]
-        return [call.everywhere(), *[((Shard(d),), (Shard(d), n)) for d, n in enumerate(shape[:len(shape) - hidden])],
-                *sums(call)]
-    return choices
-
-
-rule("view_as_real")(complex_view(0))
-rule("view_as_complex")(complex_view(1))
-
-
-@rule("to")
-def cast(call):
-    """As elementwise, but a sum of floats is none of integers."""
-    choices = elementwise(call)
-    if is_inexact(call.F.inner.xp.dtype(call.attrs["dtype"])):
-        return choices
-    return [choice for choice in choices if not isinstance(choice[1], Partial)]

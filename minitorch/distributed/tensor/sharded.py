@@ -26,7 +26,7 @@ def sharded(backend, value, shape, placements, frozen=False, new=object.__new__)
     out = new(Sharded)
     out.value, out.backend, out.shape, out.placements = value, backend, Extent(shape), placements
     out.shape.placements = placements
-    out.ndim, out.dtype, out.frozen = len(out.shape), value.dtype, frozen
+    out.ndim, out.dtype, out.frozen, out.kept = len(out.shape), value.dtype, frozen, None
     return out
 
 
@@ -187,7 +187,9 @@ class Sharded:
     """An array of `shape`; `value` is the part of this rank, `placements` say which part that is."""
 
     # frozen: False; or, of a view that is none of this rank's part, True, or (array, index): where to write instead
-    __slots__ = ("value", "backend", "shape", "placements", "ndim", "dtype", "frozen", "__weakref__")
+    # kept: None; or, of what a kernel keeps in its own way, where the op's inputs lay, by name
+    __slots__ = ("value", "backend", "shape", "placements", "ndim", "dtype", "frozen", "kept",
+                 "__weakref__")
     __array_priority__ = 3000
     __hash__ = object.__hash__
     flags = Flags()
