@@ -5,6 +5,28 @@ second of the dimensions that attribute `dim` names, ``("*", -1)`` for the last 
 of results that no input has are ``("k", "new", 0)``. Equal labels go together. What vmap, sharding,
 masks, shapes without values and FLOPs make of an op are short functions of labels; none of them
 knows an op by name.
+
+>>> from minitorch.extend import OPS
+>>> call = bind(OPS["linear"], [(8, 3), (5, 3), (5,)])
+>>> call.ins, call.outs
+([(('n', 0), ('k', 0)), (('m', 0), ('k', 0)), (('m', 0),)], [(('n', 0), ('m', 0))])
+>>> shapes_of(call), flops_of(call), bytes_of(call, 4)
+([(8, 5)], 240, 336)
+
+It may be cut along samples, along features of its input (then results are terms of a sum, to which
+one rank adds the bias), and along features of its result:
+
+>>> for label, ins, outs in shardings(call):
+...     print(label, ins, outs)
+('n', 0) [('S', 0), 'R', 'R'] [('S', 0)]
+('k', 0) [('S', 1), ('S', 1), ('P', 'sum')] [('P', 'sum')]
+('m', 0) ['R', ('S', 0), ('S', 0)] [('S', 1)]
+
+>>> call = bind(OPS["expand"], [(4, 1)], dict(size=(2, 4, 3)))
+>>> attributes_for(call, [(2, 2, 3)])                      # of a part of 2 rows
+{'size': (2, 2, 3)}
+>>> mask_class(call), mask_class(bind(OPS["sum"], [(4, 1)], dict(dim=0)))
+('combine', 'reduce')
 """
 
 import math
