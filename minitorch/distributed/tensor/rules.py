@@ -202,7 +202,7 @@ def localized(call, outs):
 
 # ---- sums over ranks -----------------------------------------------------------------------------
 _groups: dict = {}
-LINEAR = {"div": [{0}]}                                    # in the first input, but not in the second
+LINEAR = {"div": [{0}]}                                    # in its first input only
 
 
 def linear_groups(op, many):
@@ -214,7 +214,7 @@ def linear_groups(op, many):
             or op.tangent_kind not in ("linear", "multilinear")):
         return LINEAR.get(op.name, [])
     if any([getattr(formula, "missing", False) for formula in op.vjps.values()]):
-        return []                                          # formulas that only refuse, which say nothing
+        return []                                          # formulas that only refuse
     if op not in _groups:
         _groups[op] = groups_by_formulas(op)
     return _groups[op]
