@@ -7,7 +7,7 @@ all of one class alike. The class of a name, and which dimensions go together, s
 >>> numpy_names.class_of("cumsum"), numpy_names.notation("cumsum")
 ('along', '* [axis] -> * [axis]')
 >>> numpy_names.class_of("exp"), numpy_names.notation("matmul")     # ufuncs: NumPy says it itself
-('elementwise', '* n k, * k m -> * n m')
+('elementwise', '* n? k, * k m? -> * n? m?')
 >>> numpy_names.REDUCES["sum"], numpy_names.is_truth("equal"), numpy_names.OPERATORS["sub"]
 ('add', True, 'subtract')
 
@@ -104,7 +104,7 @@ TABLE: dict = {
         "-> x..=shape": "empty full ones zeros",
         "* -> *": "empty_like full_like ones_like zeros_like",
         "-> n=N m=M": "eye tri",
-        "-> n=n m=n": "identity",
+        "-> i=n j=n": "identity",
         "-> n=num": "geomspace linspace logspace",
         None: "arange"},
     # the same elements, perhaps as another type or in other memory
@@ -159,9 +159,9 @@ def look_up(name):
 
 
 def of_signature(signature):
-    """The notation of a generalised ufunc: ``* n k, * k -> * n`` of ``"(n?,k),(k)->(n?)"``."""
+    """The notation of a generalised ufunc: ``* n? k, * k -> * n?`` of ``"(n?,k),(k)->(n?)"``."""
     text = re.sub(r"\(([^)]*)\)", lambda m: " ".join(["*", *m[1].split(",")]).strip(), signature)
-    return text.replace("?", "").replace(",", ", ").replace("->", " -> ")
+    return text.replace(",", ", ").replace("->", " -> ")
 
 
 def class_of(name):
