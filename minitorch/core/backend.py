@@ -51,6 +51,9 @@ class Backend:
     depth = 0                                      # the number of nested `vmap`s; 0 outside of them
     # a function that moves the inputs of a call from several backends to one, or refuses
     together: object = None
+    # a method (node, create_graph) that returns what computes a node's gradients in place of
+    # ``op.pull``; None: nothing does
+    pull_of: object = None
 
     def __init__(self, device, xp, kernels=None):
         self.kernels = {} if kernels is None else kernels

@@ -22,13 +22,6 @@ inference: dict = {}
 node_hooks: tuple | None = None
 
 
-@Hook
-def pull_of(node):
-    """The function for ``op.pull`` of a node, with plans where its device has them. Filled by
-    `backends.cuda` with the first such device."""
-    return node.op.pull
-
-
 class Node:
     """One recorded call: its op, the nodes of its inputs, and the values that its derivative
     formulas read.
@@ -53,9 +46,10 @@ class Node:
         saved = self.saved
         if saved.__class__ is not tuple or self.time != version_counter:
             saved = self.checked_values()
+        own = self.backend.pull_of
+        pull = self.op.pull if own is None else own(self, create_graph)
         if create_graph:
-            return self.op.pull(self.op.recorded, g, self.as_tensors(saved), self.parents)
-        pull = pull_of.call(self) if pull_of.filled else self.op.pull
+            return pull(self.op.recorded, g, self.as_tensors(saved), self.parents)
         return pull(self.backend, g, saved, self.parents)
 
     def release(self):

@@ -22,15 +22,15 @@ class TypedNode(Node):
 
     def pull(self, g, create_graph):
         F, op, values = self.backend, self.op, self.checked_values()
+        pull = op.pull if F.pull_of is None else F.pull_of(self, create_graph)
         if create_graph:
             values = self.agreeing(self.as_tensors(values))
-            pulled = op.pull(op.recorded, g, values, self.parents)
+            pulled = pull(op.recorded, g, values, self.parents)
         elif F is F.backend or not F.on_host:
-            pull = op.pull if graph.pull_of is None else graph.pull_of(self)
             pulled = pull(F, g, values, self.parents)
         else:
-            pulled = op.pull(F.backend, widened(g, F.ndarray), widened(values, F.ndarray),
-                             self.parents)
+            pulled = pull(F.backend, widened(g, F.ndarray), widened(values, F.ndarray),
+                          self.parents)
         return [gp if gp is None or d is None else fitted(gp, d)
                 for gp, d in zip(pulled, self.dtypes)]
 

@@ -47,7 +47,6 @@ HOOKS = {
     "device.accelerator": "backends",
     "generate.with_tangents": "autograd.tangents",
     "graph.note_inference": "autograd.inference",
-    "graph.pull_of": "backends.cuda.formulas",
     "inplace.write_tangents": "autograd.tangents",
     "registry.is_shared": "multiprocessing.sharing",
     "registry.process_group_place": "distributed.world",

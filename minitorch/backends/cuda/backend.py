@@ -30,13 +30,13 @@ class CUDA(Backend):
     """CuPy arrays on one machine, computed on by our kernels."""
 
     keeps_plans = True
+    pull_of = formulas.pull_of
 
     def __init__(self, device, machine, kernels):
         self.machine, self.ndarray, self.device = machine, array_type(self), device
         machine.ndarray = self.ndarray
         self.plans = {}                                    # by kind of call: see `runtime/plans.py`, `arrays/launch.py`
         self.pulls = formulas.Pulls(self)
-        formulas.install()
         super().__init__(device, Namespace(self), kernels)
 
     def find(self, name, kernels=None):
@@ -160,6 +160,7 @@ class Shadow(CUDA):
     """A backend like `F` whose arrays have no memory and whose machine records: see `runtime/plans.py`."""
 
     keeps_plans = False
+    pull_of = None
 
     def __init__(self, F):
         self.machine, self.device, self.plans, self.stands_for = Recorder(F.machine), F.device, {}, F

@@ -9,11 +9,11 @@ import dis
 from functools import partial
 from typing import NamedTuple
 
-from ...core import graph, layers
+from ...core import layers
 from ...core.backend import Float32Compute
 from ...random.philox import Place
 
-__all__ = ["Pulls", "install"]
+__all__ = ["Pulls", "pull_of"]
 
 
 class Parent(NamedTuple):
@@ -76,13 +76,8 @@ def is_one_call(op):
     return sum([n.startswith(("CALL", "BINARY", "UNARY", "COMPARE")) for n in names]) == 1
 
 
-def pull_of(node):
-    """``pull(F, g, saved, parents)`` of a node: with plans on a device whose calls have them and no layer watches."""
-    F, op = node.backend, node.op
-    pulls = vars(F.backend if F.__class__ is Float32Compute else F).get("pulls")
-    return op.pull if pulls is None or layers.stack else pulls[op, F.__class__]
-
-
-def install():
-    """Have the nodes of all graphs ask for plans, once there is a device that has them."""
-    graph.pull_of.fill(pull_of)
+def pull_of(F, node, create_graph):
+    """``pull(F, g, saved, parents)`` of a node on the backend `F`: with plans, unless the pass is recorded or a layer
+    watches."""
+    op = node.op
+    return op.pull if create_graph or layers.stack else F.pulls[op, node.backend.__class__]
