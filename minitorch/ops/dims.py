@@ -7,6 +7,7 @@
 | ``n k, k m -> n m`` | a letter is one dimension, which is summed where the result lacks it |
 | ``* 2`` | a number is a dimension of that size |
 | ``n -> by max`` | it is combined otherwise: "max", "min", "avg" or "product" |
+| ``[n] -> [n] by max`` | elements that must not count are left out as for a maximum: minus infinity |
 | ``[n]`` | the op needs this dimension whole: it may be neither cut nor joined with another |
 | ``* dim -> *`` | an attribute's name stands where it says: an int, several, or None for all |
 | ``j@dim``, ``size@-1`` | dimension `j`, at the place that attribute `dim` says; last |

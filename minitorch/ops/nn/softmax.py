@@ -17,7 +17,7 @@ def shifted(input, dim):
     return input - input.max(axes(input, dim), keepdims=True) if input.size else input
 
 
-@op(dims="* [dim] -> * [dim]", layout="contiguous", name="softmax", promotion="floating",
+@op(dims="* [dim] -> * [dim] by max", layout="contiguous", name="softmax", promotion="floating",
     namespace=None, autocast="float32 on cuda", tangent="symmetric",
     input=lambda F, g, out, dim: F.softmax_backward(g, out, dim=dim))
 def _softmax(F, input, *, dim):
@@ -36,7 +36,7 @@ def softmax_backward(F, grad, out_, *, dim):
     return out_ * (grad - F.sum(grad * out_, dim=dim, keepdim=True))
 
 
-@op(dims="* [dim] -> * [dim]", layout="contiguous", name="log_softmax", promotion="floating",
+@op(dims="* [dim] -> * [dim] by max", layout="contiguous", name="log_softmax", promotion="floating",
     namespace=None, autocast="float32 on cuda",
     input=lambda F, g, out, dim: F.log_softmax_backward(g, out, dim=dim))
 def _log_softmax(F, input, *, dim):

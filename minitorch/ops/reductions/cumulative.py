@@ -30,7 +30,8 @@ def backwards(F, x, dim):
     return F.flip(x, dims=(dim,)) if len(x.shape) else x
 
 
-@op(casts=True, dims="* [dim] -> * [dim]", layout="contiguous", promotion="any", inplace=True,
+@op(casts=True, dims="* [dim] -> * [dim] by sum", layout="contiguous", promotion="any",
+    inplace=True,
     autocast="float32 on cuda",
     input=lambda F, g, dim: backwards(F, F.cumsum(backwards(F, g, dim), dim=dim), dim))
 def cumsum(F, input, *, dim, dtype=None):
@@ -38,7 +39,7 @@ def cumsum(F, input, *, dim, dtype=None):
     return accumulate(F.xp.add, input, dim)
 
 
-@op(casts=True, dims="* [dim] -> * [dim]", complex="holomorphic", layout="contiguous",
+@op(casts=True, dims="* [dim] -> * [dim] by product", complex="holomorphic", layout="contiguous",
     promotion="any", inplace=True, autocast="float32 on cuda",
     input=lambda F, g, out, input, dim: g if not len(input.shape) else (
     F.shift(out, by=1, dim=dim, fill=1) * recur_backwards(F, g, input, dim)))
@@ -114,7 +115,7 @@ def put_back(F, g, index, shape, dim):
     return F.gather_backward(g, index, shape=shape, dim=dim)
 
 
-@op(dims="* [dim] -> * [dim], * [dim]", layout="contiguous", promotion="any", refuses="c",
+@op(dims="* [dim] -> * [dim], * [dim] by max", layout="contiguous", promotion="any", refuses="c",
     outputs=(True, False), kinks="ties", sample=running_sample,
     joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim),))
 def cummax(F, input, *, dim):
@@ -122,7 +123,7 @@ def cummax(F, input, *, dim):
     return running(F, F.xp.maximum, return_types.cummax, input, dim)
 
 
-@op(dims="* [dim] -> * [dim], * [dim]", layout="contiguous", promotion="any", refuses="c",
+@op(dims="* [dim] -> * [dim], * [dim] by min", layout="contiguous", promotion="any", refuses="c",
     outputs=(True, False), kinks="ties", sample=running_sample,
     joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim),))
 def cummin(F, input, *, dim):
@@ -139,7 +140,7 @@ def logcumsumexp_slope(F, g, input, out, dim):
     return F.exp(input - out) * recur_backwards(F, g, step, dim)
 
 
-@op(dims="* [dim] -> * [dim]", complex="holomorphic", layout="contiguous",
+@op(dims="* [dim] -> * [dim] by max", complex="holomorphic", layout="contiguous",
     promotion="any", refuses="iub", input=lambda F, g, input, out, dim: logcumsumexp_slope(F, g, input, out, dim))
 def logcumsumexp(F, input, *, dim):
     """``log(cumsum(exp(input)))`` along `dim`, without overflow."""

@@ -88,13 +88,13 @@ def smallest(F, input):
 
 
 # ---- positions ---------------------------------------------------------------------------------------------
-@op(dims="* [dim] -> *", refuses="c")
+@op(dims="* [dim] -> * by max", refuses="c")
 def argmax(F, input, *, dim=None, keepdim=False):
     """The index of the largest element along `dim`, or in the flattened tensor; the first one of several."""
     return place_of(F, "argmax", input, dim, keepdim)
 
 
-@op(dims="* [dim] -> *", refuses="c")
+@op(dims="* [dim] -> * by min", refuses="c")
 def argmin(F, input, *, dim=None, keepdim=False):
     """The index of the smallest element along `dim`, or in the flattened tensor; the first one of several."""
     return place_of(F, "argmin", input, dim, keepdim)

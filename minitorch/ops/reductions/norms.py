@@ -37,7 +37,7 @@ def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
     return F.sgn(input) * F.pow(size, ord - 1) * (g * scale)
 
 
-@op(casts=True, dims="* [dim] -> *", complex="conjugate", layout="contiguous",
+@op(casts=True, dims="* [dim] -> * by sum", complex="conjugate", layout="contiguous",
     node_name="LinalgVectorNormBackward0",
     promotion="any", namespace="linalg", autocast="float32 on cuda", sample=lambda d: norm_sample(d),
     x=lambda F, g, x, out, ord, dim, keepdim, x_shape: norm_slope(F, g, x, out, ord, dim, keepdim, x_shape))

@@ -149,7 +149,7 @@ def prod(F, input, *, dim=(), keepdim=False, dtype=None):
 
 
 # ---- in logarithms -----------------------------------------------------------------------------------------
-@op(dims="* [dim] -> *", complex="holomorphic", layout="contiguous", promotion="float",
+@op(dims="* [dim] -> * by max", complex="holomorphic", layout="contiguous", promotion="float",
     autocast="float32 on cuda", input=lambda F, g, input, out, dim, keepdim, input_shape: (
     restore(F, g, dim, keepdim, input_shape) * F.exp(input - restore(F, out, dim, keepdim, input_shape))))
 def logsumexp(F, input, *, dim, keepdim=False):
