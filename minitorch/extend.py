@@ -230,7 +230,22 @@ False
 >>> y.is_inference()
 True
 
-**Tensors of another kind.** A subclass with ``__torch_function__`` answers calls itself, as in
+**Tensors of another kind.** Results of calls are tensors on the backend of their inputs. A class
+with the metaclass `TensorKind` stands for all tensors on one class of backends, which names it as
+``kind``: they are its instances, and have its attributes.
+
+>>> class Small(torch.Tensor, metaclass=extend.TensorKind):
+...     def twice(self):
+...         return self * 2
+>>> class Few(extend.Backend):
+...     kind = Small
+>>> few = extend.wrap(np.ones(1), Few(torch.device("cpu"), np))
+>>> isinstance(few, Small), isinstance(torch.ones(1), Small)
+(True, False)
+>>> few.twice()
+tensor([2.], dtype=torch.float64)
+
+A subclass with ``__torch_function__`` answers calls itself, as in
 PyTorch; `disabled_torch_function` is that of classes that leave all calls as they are. A class in
 another layout is entered with `enter_layout` and asked below all overrides; its methods that write
 in place have a tensor `take_over` what was computed. `WrappingTensor` is the
@@ -342,6 +357,7 @@ from .autograd.dispatch import (
 )
 from .autograd.eagerly import must_run_eagerly
 from .autograd.function import FunctionNode, Saved
+from .autograd.kinds import TensorKind
 from .autograd.wrapping import NoArray, WrappingTensor, inner_of
 from .backends.kernels import Kernels
 from .core.arrays import is_floating, is_half, is_inexact, owner, pointer
@@ -381,7 +397,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTIONS", "OPS", "Backend", "Elementwise", "FunctionNode", "Kernels", "Memory",
            "MultiOutputNode", "NoArray", "Node", "NodeHook", "Number", "Op", "Other", "OutputNode",
-           "Saved", "Stepping", "WrappingTensor", "activate_overrides", "add_node_hook",
+           "Saved", "Stepping", "TensorKind", "WrappingTensor", "activate_overrides", "add_node_hook",
            "ask_overrides", "attributes_of", "bump_version", "calling_line", "checked_dim",
            "composite", "disabled_torch_function", "enter_layout", "fills", "from_np",
            "get_backend", "grad_mode", "inner_of", "is_floating", "is_half", "is_inexact", "layer",

@@ -2,7 +2,7 @@
 
 from ... import Size, Tensor, get_default_dtype
 from ...autograd import Function
-from ...extend import attributes_of, disabled_torch_function, wrap
+from ...extend import TensorKind, disabled_torch_function, wrap
 from ...nn import Module, Parameter
 from .. import collectives as c
 from ..device_mesh import current_mesh
@@ -25,14 +25,7 @@ class DTensorSpec:
         return f"DTensorSpec(mesh={self.mesh}, placements={self.placements}, shape={tuple(self.shape)})"
 
 
-class Kind(type):
-    """A tensor is a DTensor if its array lies on a mesh; its Python class may be another, such as Parameter."""
-
-    def __instancecheck__(cls, instance):
-        return isinstance(instance, Tensor) and isinstance(getattr(instance, "backend", None), ShardedBackend)
-
-
-class DTensor(Tensor, metaclass=Kind):
+class DTensor(Tensor, metaclass=TensorKind):
     """A tensor whose parts lie on the ranks of a mesh; made by `distribute_tensor` or `DTensor.from_local`.
 
     It has the shape of the whole, and is used as any tensor: each rank computes its part of a result, and what that
@@ -131,18 +124,6 @@ class DTensor(Tensor, metaclass=Kind):
         return DTensor.to_local(whole, grad_placements=grad_placements)
 
 
-def attribute(self, name):
-    """The attribute of a tensor by a name that Tensor does not know: that of `DTensor`, for a DTensor."""
-    found = DTensor.__dict__.get(name)
-    backend = attributes_of.__get__(self).get("backend")
-    if found is None or name.startswith("__") or not isinstance(backend, ShardedBackend):
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
-    return found.__get__(self)
-
-
-setattr(Tensor, "__getattr__", attribute)                  # noqa: B010  which type checkers do not know
-
-
 def text_of(tensor):
     """``repr`` of a DTensor."""
     inner = wrap(tensor.array.value, tensor.backend.inner)
@@ -152,7 +133,7 @@ def text_of(tensor):
             f"{grad})")
 
 
-ShardedBackend.text_of = staticmethod(text_of)
+ShardedBackend.kind, ShardedBackend.text_of = DTensor, staticmethod(text_of)
 ShardedBackend.lift = lambda F, x: DTensor.from_local(x, F.mesh, F.everywhere)
 
 

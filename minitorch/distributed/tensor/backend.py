@@ -56,7 +56,8 @@ class ShardedBackend(Backend):
         raise RuntimeError("a DTensor cannot be pickled: save its state by minitorch.distributed.checkpoint, or its "
                            "full_tensor()")
 
-    text_of: Any = None                                    # both in `api`
+    kind: Any = None                                       # all in `api`
+    text_of: Any = None
     lift: Any = None
 
     @property
