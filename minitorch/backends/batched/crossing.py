@@ -6,6 +6,7 @@ a batch is the sum over them. Each of these leaves a node, whose `saved` is a fu
 
 from ...core import graph
 from ...core.arrays import is_half
+from ...core.errors import worded
 from ...core.grad_mode import grad_mode
 from ...core.graph import Node, made_node
 from ...core.registry import OPS
@@ -134,6 +135,9 @@ def join(F, x):
     backend = x.backend
     if backend is F:
         return x
+    if backend.depth and getattr(type(backend), "kind", None) is not None:
+        raise worded(RuntimeError(f"vmap: a {type(backend).kind.__name__} made within a vmap cannot leave it: return "
+                                  f"a tensor, as of to_tensor(value), or its parts"))
     if F.depth:
         if backend.depth and backend.origin is F.origin:   # above other batches
             return hide(F, show(backend, x, 0), 0)
