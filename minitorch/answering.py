@@ -1,4 +1,4 @@
-"""How classes of tensors around another one answer calls: shared by nested and masked tensors.
+"""How classes of tensors around another one answer calls: nested tensors, in both layouts.
 
 Such a class is asked about every call on its tensors. It enters rules by name, and for all other
 calls asks here what kind of call it is: element by element, along a dimension, a question.
@@ -33,7 +33,7 @@ def differentiate(func, args, kwargs):
     inputs = args[1] if len(args) > 1 else kwargs["inputs"]
     if isinstance(inputs, (Tensor, GradientEdge)):
         inputs = (inputs,)
-    return tuple([x.shown(g) if isinstance(x, WrappingTensor) and g is not None else g
+    return tuple([x.like(g) if isinstance(x, WrappingTensor) and g is not None else g
                   for x, g in zip(inputs, found, strict=True)])
 
 

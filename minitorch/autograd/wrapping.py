@@ -1,7 +1,7 @@
-"""Tensors that wrap another tensor: nested and masked ones.
+"""Tensors that wrap another tensor: nested ones.
 
 A `WrappingTensor` has no array. It holds an ordinary tensor, `_inner`, and data that say how to
-read it (offsets, a mask). All calls on it go to ``__torch_function__`` and compute with the inner
+read it (offsets). All calls on it go to ``__torch_function__`` and compute with the inner
 tensor, so gradients, hooks, forward mode, autocast and devices are those of the inner tensor. This
 file only delegates the attributes and methods of a tensor itself. A gradient has the structure of
 its tensor: `like` puts the same structure around another inner tensor.
@@ -33,16 +33,10 @@ class WrappingTensor(Tensor):
     # As for Parameter: this class itself overrides no calls; classes derived from it do.
     __torch_function__ = disabled_torch_function
     _inner: Tensor
-    # the elements of a masked leaf that a gradient has reached
-    _reached: Tensor | None = None
 
     def like(self, inner):
         """This structure around another inner tensor of the same shape."""
         raise NotImplementedError
-
-    def shown(self, gradient):
-        """A gradient of the inner tensor, in the structure of this tensor."""
-        return self.like(gradient)
 
     def array(self):
         kind = type(self).__name__
@@ -62,7 +56,7 @@ class WrappingTensor(Tensor):
         """The sum of the gradients for this leaf, in the structure of this tensor; None before the
         first."""
         found = self._inner.grad
-        return None if found is None else self.shown(found)
+        return None if found is None else self.like(found)
 
     @grad.setter
     def grad(self, g):
@@ -70,7 +64,6 @@ class WrappingTensor(Tensor):
             raise TypeError(f"assigned grad expected to be a {type(self).__name__} or None but got grad of type "
                             f"{type(g).__name__}")
         self._inner.grad = None if g is None else g._inner
-        self._reached = None
 
     @grad.deleter
     def grad(self):
@@ -84,7 +77,7 @@ class WrappingTensor(Tensor):
 
     def register_hook(self, hook):
         """Run ``hook(gradient)`` when the gradient is complete; a returned tensor replaces it."""
-        return self._inner.register_hook(lambda g: inner_of(asked(hook, self.shown(g))))
+        return self._inner.register_hook(lambda g: inner_of(asked(hook, self.like(g))))
 
     def register_post_accumulate_grad_hook(self, hook):
         """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""

@@ -35,7 +35,6 @@ from ._ops import (
     sum,
     var,
 )
-from .maskedtensor import reductions  # noqa: F401  rules, entered by being imported
 from .maskedtensor.core import MaskedTensor, check, is_masked_tensor, masked
 
 __all__ = ["MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum",

@@ -10,27 +10,22 @@ import math
 import minitorch as torch
 
 from .maskedtensor.core import MaskedTensor
+from .neutral import neutral, require_average
 
 __all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
            "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
 
 
 # ------------------------------------------------------------------ what counts
-def combined(name, input, mask, fill):
-    """The input with the number `fill` in the place of what does not count."""
+def combined(name, input, mask, by):
+    """The input with what changes nothing, as elements are combined `by`, for what does not count.
+    """
     if isinstance(input, MaskedTensor):
         input, mask = input.get_data(), input.get_mask()
     if mask is None:
         return input
     mask = canonical(input, mask)
-    if math.isinf(fill) and not input.is_floating_point():
-        if input.dtype.np.kind == "c" and name == "logsumexp":
-            fill = complex(fill, 0)
-        elif input.dtype.np.kind in "iu":
-            fill = torch.iinfo(input.dtype).max if fill > 0 else torch.iinfo(input.dtype).min
-        else:
-            raise NotImplementedError(f"identity of {name} on {input.dtype} input")
-    return torch.where(mask, input, input.new_tensor(fill))
+    return torch.where(mask, input, input.new_tensor(neutral(by, input.array.dtype, name)))
 
 
 def canonical(input, mask):
@@ -64,13 +59,13 @@ def total_type(input, dtype):
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The sum of the elements that count, along `dim` (None: all)."""
     dims = dims_of(dim, input.ndim)
-    values = combined("sum", input, mask, 0)
+    values = combined("sum", input, mask, "sum")
     return torch.sum(values, dims, bool(keepdim), dtype=total_type(input, dtype))
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The product of the elements that count, along `dim` (None: all)."""
-    result = combined("prod", input, mask, 1).to(total_type(input, dtype))
+    result = combined("prod", input, mask, "product").to(total_type(input, dtype))
     for d in reversed(dims_of(dim, input.ndim)):
         result = torch.prod(result, d, keepdim=bool(keepdim))
     return result
@@ -78,12 +73,12 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The largest of the elements that count, along `dim` (None: all)."""
-    return extreme("amax", input, dims_of(dim, input.ndim), keepdim, dtype, mask, -math.inf)
+    return extreme("amax", input, dims_of(dim, input.ndim), keepdim, dtype, mask, "max")
 
 
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The smallest of the elements that count, along `dim` (None: all)."""
-    return extreme("amin", input, dims_of(dim, input.ndim), keepdim, dtype, mask, math.inf)
+    return extreme("amin", input, dims_of(dim, input.ndim), keepdim, dtype, mask, "min")
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -91,30 +86,29 @@ def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
     As in PyTorch its type is that of the input, unless `dtype` says otherwise.
     """
-    return extreme("argmax", input, dim, keepdim, dtype, mask, -math.inf)
+    return extreme("argmax", input, dim, keepdim, dtype, mask, "max")
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The place of the smallest element that counts, as `argmax`."""
-    return extreme("argmin", input, dim, keepdim, dtype, mask, math.inf)
+    return extreme("argmin", input, dim, keepdim, dtype, mask, "min")
 
 
-def extreme(name, input, dim, keepdim, dtype, mask, fill):
-    values = combined(name, input, mask, fill)
+def extreme(name, input, dim, keepdim, dtype, mask, by):
+    values = combined(name, input, mask, by)
     return getattr(torch, name)(values, dim, bool(keepdim)).to(dtype or input.dtype)
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """``log(sum(exp(x)))`` over the elements that count, along `dim` (None: all)."""
     dims = dims_of(dim, input.ndim)
-    found = torch.logsumexp(combined("logsumexp", input, mask, -math.inf), dims, keepdim=keepdim)
+    found = torch.logsumexp(combined("logsumexp", input, mask, "max"), dims, keepdim=keepdim)
     return found.to(dtype or input.dtype)
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The vector norm `ord` of the elements that count, along `dim` (None: all)."""
-    fill = math.inf if ord == -math.inf else 0
-    values = combined("norm", input, mask, fill)
+    values = combined("norm", input, mask, "min" if ord == -math.inf else "sum")
     return torch.linalg.vector_norm(values, ord, dims_of(dim, input.ndim), bool(keepdim),
                                     dtype=dtype or input.dtype)
 
@@ -135,9 +129,7 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
     ValueError unless the type, `dtype` or the input's, is a floating-point or complex one.
     """
-    if (dtype or input.dtype).np.kind in "biu":
-        raise ValueError(f"mean(): Could not infer output dtype. {'Optional' if dtype else 'Input'} dtype must be "
-                         f"either a floating point or complex dtype. Got: {dtype or input.dtype}")
+    require_average(dtype or input.dtype, "Optional" if dtype else "Input")
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / counted(input, dim, keepdim, mask)
 
 
@@ -145,7 +137,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     """The lower median of the elements that count, along `dim`; NaN where none does (ValueError for whole numbers)."""
     d, = dims_of(dim, input.ndim)
     is_float = input.is_floating_point()
-    values = combined("median", input if is_float else input.to(torch.float32), mask, math.nan)
+    values = combined("median", input if is_float else input.to(torch.float32), mask, "nanmedian")
     found = torch.nanmedian(values, d, keepdim).values
     if is_float:
         return found
@@ -182,42 +174,42 @@ def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 def softmax(input, dim, *, dtype=None, mask=None):
     """``exp(x) / sum(exp(x))`` over the elements that count, along `dim`; the others become 0."""
     d, = dims_of(dim, input.ndim)
-    return torch.softmax(combined("amax", input, mask, -math.inf), d, dtype=dtype or input.dtype)
+    return torch.softmax(combined("amax", input, mask, "max"), d, dtype=dtype or input.dtype)
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
     """``log(softmax(x))`` over the elements that count, along `dim`."""
     d, = dims_of(dim, input.ndim)
-    values = combined("amax", input, mask, -math.inf)
+    values = combined("amax", input, mask, "max")
     return torch.log_softmax(values, d, dtype=dtype or input.dtype)
 
 
 def softmin(input, dim, *, dtype=None, mask=None):
     """``softmax(-x)`` over the elements that count, along `dim`."""
     d, = dims_of(dim, input.ndim)
-    values = combined("amin", input, mask, math.inf)
+    values = combined("amin", input, mask, "min")
     return torch.nn.functional.softmin(values, d, dtype=dtype or input.dtype)
 
 
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     """``x / max(norm(x), eps)``, the norm `ord` of the elements that count, along `dim`; the others become 0."""
     norms = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    return combined("sum", input, mask, 0) / torch.maximum(norms, norms.new_full((), eps))
+    return combined("sum", input, mask, "sum") / torch.maximum(norms, norms.new_full((), eps))
 
 
 def cumsum(input, dim, *, dtype=None, mask=None):
     """Sums of the elements up to each one along `dim`, of those that count."""
-    return cumulated("cumsum", input, dim, dtype, mask, 0)
+    return cumulated("cumsum", input, dim, dtype, mask, "sum")
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
     """Products of the elements up to each one along `dim`, of those that count."""
-    return cumulated("cumprod", input, dim, dtype, mask, 1)
+    return cumulated("cumprod", input, dim, dtype, mask, "product")
 
 
-def cumulated(name, input, dim, dtype, mask, fill):
+def cumulated(name, input, dim, dtype, mask, by):
     d, = dims_of(dim, input.ndim)
-    values = combined(name, input, mask, fill)
+    values = combined(name, input, mask, by)
     if (dtype or input.dtype).name == "bool":
         raise NotImplementedError(f'"{name}" not implemented for \'Bool\': give a dtype, as in dtype=minitorch.int64')
     return getattr(torch, name)(values, d, dtype=dtype or input.dtype)
@@ -225,14 +217,5 @@ def cumulated(name, input, dim, dtype, mask, fill):
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     """``log(exp(input) + exp(other))``, elementwise, of the elements that count."""
-    values = [combined("logaddexp", x, mask, -math.inf) for x, mask in ((input, input_mask), (other, other_mask))]
+    values = [combined("logaddexp", x, mask, "max") for x, mask in ((input, input_mask), (other, other_mask))]
     return torch.logaddexp(*values).to(dtype or input.dtype)
-
-
-def every(input, dim=None, *, keepdim=False, mask=None):
-    """True if all elements that count are true, along `dim`."""
-    values = input.get_data() if isinstance(input, MaskedTensor) else input
-    filled = values.bool() | ~canonical(values, input.get_mask() if mask is None else mask)
-    return filled.all() if dim is None else filled.all(dim, keepdim=bool(keepdim))
-
-

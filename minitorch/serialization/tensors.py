@@ -147,6 +147,8 @@ def reduce_tensor(tensor):
         return nested_parts(tensor)
     if tensor.hooks is not None and (tensor.hooks.pre or tensor.hooks.post or tensor.hooks.accumulated):
         warnings.warn("the hooks of a tensor are not saved with it; register them again after loading", stacklevel=4)
+    if (parts_of := getattr(type(tensor.backend), "parts_of", None)) is not None:   # of a kind that says how
+        return parts_of(tensor)
     if hasattr(tensor.array, "value"):                     # of a batch or a mesh: this says why it cannot be
         tensor.backend.__reduce__()
     state = attributes(tensor)
@@ -403,8 +405,8 @@ def deepcopy_tensor(tensor, memo):
         raise RuntimeError(NOT_A_LEAF)
     if isinstance(tensor, parameter_class()):
         new = type(tensor)(tensor.detach().clone(), tensor.needs_grad)
-    elif hasattr(tensor.array, "value") or tensor.array.strides is None:   # of a batch or a mesh, or sparse: not the
-        # memory of one tensor
+    elif (hasattr(tensor.array, "value") or tensor.array.strides is None or hasattr(type(tensor.backend), "parts_of")):
+        # of a batch or a mesh, sparse, or masked: not the memory of one tensor
         new = tensor.detach().clone().requires_grad_(tensor.needs_grad)
     else:
         storage, offset, stride = located(tensor)

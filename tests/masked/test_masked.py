@@ -215,12 +215,80 @@ def test_data_that_requires_grad_is_warned_of():
         masked_tensor(DATA.clone().requires_grad_(), MASK)
 
 
-def test_a_name_that_begins_with_is_says_nothing():
-    """Only questions about the kind of a tensor are those of the inner one; an op is not."""
+def test_questions_about_the_kind_and_functions_made_of_others():
+    """The first are those of any tensor; the second run op by op, and refuse what an op refuses."""
     def is_sorted(input):
         return (input.diff() >= 0).all()
 
-    masked = torch.masked.masked_tensor(torch.arange(3.0), torch.tensor([True, False, True]))
-    assert masked.is_floating_point() and not torch.is_complex(masked)
-    with pytest.raises(TypeError, match=r"is_sorted\(\) is not supported"):
-        masked.__torch_function__(is_sorted, (type(masked),), (masked,))
+    every = masked_tensor(torch.arange(3.0), torch.tensor([True, True, True]))
+    some = masked_tensor(torch.arange(3.0), torch.tensor([True, False, True]))
+    assert some.is_floating_point() and not torch.is_complex(some)
+    assert is_sorted(every)
+    with pytest.raises(ValueError, match="masks must match"):
+        is_sorted(some)
+
+
+# ------------------------------------------------------------------ other transformations
+def test_gradients_of_several_uses_count_where_one_does():
+    a = masked_tensor(DATA, MASK, requires_grad=True)
+    first = torch.tensor([[True, False, False], [True, True, False]])
+    (torch.where(first, a, 0.0).sum() + torch.where(first, 0.0, a * 2).sum()).backward()
+    agree(a.grad, torch.tensor([[1.0, 0, 2], [0, 0, 2]]), MASK)
+
+
+@pytest.mark.parametrize("name", ["mean", "prod", "amax", "var", "std", "logsumexp", "norm", "softmax", "cumprod"])
+def test_second_derivatives_are_those_of_the_elements_that_count(name):
+    """Also where a formula reads a result: a running product goes on past what does not count."""
+    data, mask = drawn(2, 5, 3)
+    row = data.detach()[0]
+    mt = masked_tensor(row, mask[0], requires_grad=True)
+    kept = row[mask[0]].requires_grad_()
+    dims = {"softmax": (0,), "cumprod": (0,), "logsumexp": (0,)}.get(name, ())
+    found = []
+    for x in (mt, kept):
+        g, = torch.autograd.grad(getattr(x, name)(*dims).square().sum(), x, create_graph=True)
+        found += [g, *torch.autograd.grad((g * g.detach()).sum(), x)]
+    torch.testing.assert_close(found[0].get_data()[mask[0]], found[2])
+    torch.testing.assert_close(found[1].get_data()[mask[0]], found[3])
+
+
+def test_masked_tensors_within_transformations():
+    mt, weights = masked_tensor(DATA, MASK), torch.arange(3.0)
+    agree(torch.vmap(lambda x: x.sum())(mt), torch.tensor([4.0, 6.0]), torch.tensor([True, True]))
+    agree(torch.vmap(lambda x: x.exp() * 2)(mt), DATA.exp() * 2, MASK)
+    assert torch.vmap(lambda x: (mt * x).sum().to_tensor(0))(weights).tolist() == [0, 10, 20]
+    assert torch.vmap(lambda x, m: as_masked_tensor(x, m).mean().to_tensor(0))(DATA, MASK).tolist() == [2, 6]
+    agree(torch.func.grad(lambda x: (x * x).sum())(mt), 2 * DATA, MASK)
+    y, tangent = torch.func.jvp(lambda x: (x * x).sum(), (mt,), (mt,))
+    assert y.item() == 46 and tangent.item() == 92
+    hessian = torch.func.hessian(lambda x: (as_masked_tensor(x, MASK) ** 3).sum().to_tensor(0))(DATA)
+    assert hessian.reshape(6, 6).diagonal().tolist() == [6, 0, 18, 0, 0, 36]
+    assert torch.compile(lambda x: (x * x).sum())(mt).item() == 46
+    parameter = torch.nn.Parameter(masked_tensor(DATA, MASK))
+    assert isinstance(parameter, MaskedTensor)
+    (parameter * parameter).sum().backward()
+    torch.optim.SGD([parameter], 0.5).step()
+    agree(parameter.detach(), DATA * 0, MASK)
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda mt: torch.vmap(lambda x: (mt * x).sum())(torch.arange(3.0)), "cannot leave it"),
+    (lambda mt: torch.func.jacrev(lambda x: (x ** 3).sum(1))(mt), "gradients of MaskedTensors"),
+])
+def test_a_transformation_that_refuses_says_so(call, words):
+    with pytest.raises(RuntimeError, match="vmap: .*" + words):
+        call(masked_tensor(DATA, MASK))
+
+
+def test_derived_rules_and_the_ops_without_one():
+    mt = masked_tensor(DATA, MASK)
+    agree(mt.max(), torch.tensor(6.0), torch.tensor(True))
+    agree(mt.tril(), DATA.tril(), MASK.tril())
+    agree(mt.count_nonzero(), torch.tensor(3), torch.tensor(True))
+    agree((mt > 3).any(1), torch.tensor([False, True]), torch.tensor([True, True]))
+    agree(torch.nn.functional.pad(mt, (1, 0)), torch.tensor([[0.0, 1, 2, 3], [0, 4, 5, 6]]),
+          torch.tensor([[False, True, False, True], [False, False, False, True]]))
+    for call in (lambda: mt.sort(), lambda: mt.median(), lambda: torch.nn.functional.linear(mt, DATA),
+                 lambda: torch.nn.functional.embedding(masked_tensor(DATA.int(), MASK), DATA)):
+        with pytest.raises(TypeError, match="not supported for MaskedTensors"):
+            call()

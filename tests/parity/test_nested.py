@@ -79,8 +79,7 @@ def outcome(lib, expression, names):
 
 
 def described(x):
-    name = type(x).__name__
-    if name == "MaskedTensor":
+    if hasattr(x, "get_mask"):
         return str(x)
     if getattr(x, "is_nested", False):
         parts = [(tuple(y.shape), str(y.dtype), rounded(y)) for y in x.unbind()]

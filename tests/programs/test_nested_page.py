@@ -4,4 +4,4 @@ from tests.helpers.pages import run_examples
 
 
 def test_the_page_about_it():
-    assert run_examples("nested.md") == 13
+    assert run_examples("nested.md") == 15

@@ -99,6 +99,8 @@ class ToBackend(Function):
 
 
 def to_backend(x, backend, non_blocking=False):
+    if (beside := getattr(type(x.backend), "beside", None)) is not None:   # of a kind that moves in parts
+        backend = beside(x.backend, backend)
     return ToBackend.apply(x, backend, non_blocking)
 
 
