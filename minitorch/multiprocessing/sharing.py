@@ -34,14 +34,18 @@ def share_memory(tensors):
                 if id(m) not in names}
     if not memories:
         return
+    lookers = [t for t in gc.get_objects()         # views and detached twins, which nobody lists
+               if isinstance(t, Tensor) and id(owner(attributes_of.__get__(t).get("array"))) in memories]
+    if any([not isinstance(t.array, np.ndarray) for t in lookers]):
+        raise TypeError("share_memory_(): a MaskedTensor or DTensor looks at this memory, whose array has several "
+                        "parts: share the tensors that you make one of")
     moved = {key: allocate(memory.nbytes) for key, memory in memories.items()}
     for key, memory in memories.items():
         moved[key][:] = located(memory, memory)
-    for t in gc.get_objects():                     # views and detached twins, which nobody lists
-        if isinstance(t, Tensor) and id(owner(attributes_of.__get__(t).get("array"))) in memories:
-            memory, array = owner(t.array), t.array
-            t.array = np.ndarray(array.shape, array.dtype, moved[id(memory)], pointer(array) - pointer(memory),
-                                 array.strides)
+    for t in lookers:
+        memory, array = owner(t.array), t.array
+        t.array = np.ndarray(array.shape, array.dtype, moved[id(memory)], pointer(array) - pointer(memory),
+                             array.strides)
 
 
 def located(array, memory):
