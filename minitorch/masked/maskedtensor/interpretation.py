@@ -17,7 +17,7 @@ from ...extend import is_half, worded, wrap
 from ...ops.dims import column_of, is_elementwise
 from ...ops.labels import bind, mask_class
 from ..neutral import neutral, require_average
-from .array import MaskedArray, masked_array
+from .array import MaskedArray, masked_array, require_kind
 
 __all__ = ["Call", "agreed", "are_gradients", "each", "stretched"]
 
@@ -78,21 +78,28 @@ class Call:
         except ValueError:
             self.below([values_of(x) for x in self.arrays])    # which raises an error of its own
             return None
+        if bound is None and "place" in self.attrs:        # random numbers, by position
+            return "combine"
         if bound is None:
             return "move" if self.op.view else None
         how = "move" if self.op.view else mask_class(bound)
         if bound.by == "moving" or bound.column.ins[0].flat or self.op.view:
             return how
+        if len(self.arrays) != 1:
+            return how if how == "combine" else None
         kept = {x[0] for x in bound.outs[0]} - bound.attrs.keys()
+        if kept - {x[0] for x in bound.sizes}:             # elements that the input has not
+            return None
         lost = [x for x in bound.sizes if x not in bound.outs[0] and x[0] not in kept]
         whole = [x for x in bound.sizes if x in bound.whole and x[0] not in kept]
         if not lost and not whole:
-            return how if how in ("combine", "move") else None
+            brackets = any([word.whole for term in bound.column.ins for word in term.words])
+            return how if how == "combine" or how == "move" and not brackets else None
         self.by = "min" if bound.attrs.get("ord") == -math.inf else bound.by   # the least length
         self.shape, self.casts = bound.out_shapes[0], bool(whole)
         self.axes = tuple([d for d, x in enumerate(bound.ins[0]) if x in lost or x in whole])
         stated = not whole or " by " in column_of(self.op.dims, bound.attrs)
-        if len(self.arrays) != 1 or not stated:
+        if not stated:
             return None
         return "reduce" if lost else "fill"
 
@@ -140,6 +147,7 @@ class Call:
             else:
                 masks.append(ones(getattr(x, "shape", ()), bool) if mask_of(x) is None else x.mask)
         found = self.below([values_of(x) for x in self.arrays])
+        each(lambda y: require_kind(y.dtype), found)
         if all([m is None for m in self.masks]):
             return self.masked(found, None)
         moved = iter(flat(self.below(masks, full=False)))
@@ -178,7 +186,8 @@ class Call:
         """As in PyTorch, ops that need a dimension whole return the dtype of their input."""
         def one(y):
             return y if y.dtype == values.dtype else y.astype(values.dtype)
-        return each(one, found) if self.casts and self.attrs.get("dtype") is None else found
+        stays = not self.casts or self.op.outputs != 1 or self.attrs.get("dtype") is not None
+        return found if stays else each(one, found)
 
     def counts(self, mask, less=0):
         """Note how many elements of all are combined to each result, `less` degrees of freedom."""
@@ -291,12 +300,6 @@ def mean_of(call, ns, x):
     return total / beside(number, x)
 
 
-def by_position(call):
-    """Numbers drawn for each position, on devices that draw so, have no notation."""
-    call.how = "combine"
-    return call.combine()
-
-
 def by_value(call):
     """An index may be a mask, whose values say how many elements there are. What is written there
     brings its mask, if it has one."""
@@ -306,5 +309,5 @@ def by_value(call):
     return call.move()
 
 
-RULES = {"where": where, "lt": less, "var": spread, "std": spread, "dropout": by_position,
-         "index": by_value, "index_put": by_value}
+RULES = {"where": where, "lt": less, "var": spread, "std": spread, "index": by_value,
+         "index_put": by_value}
