@@ -66,11 +66,12 @@ class Term(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column as read: the terms of inputs and results, and the word behind "by"."""
+    """A column as read: the terms of inputs and results, and the word behind "by", if `stated`."""
 
     ins: tuple
     outs: tuple
     by: str = "sum"
+    stated: bool = False
 
 
 WORD = re.compile(r"\s*(?:(?P<mark>[\[\]()+])|(?P<name>\*|\w+)(?P<group>\.\.)?(?P<optional>\?)?"
@@ -103,7 +104,7 @@ def parse(text):
     """A text in index notation as a `Column`; ValueError for one that cannot be read."""
     body, _, by = text.partition(" by ")
     left, arrow, right = body.partition("->")
-    return Column(read(left), read(right if arrow else "*"), by.strip() or "sum")
+    return Column(read(left), read(right if arrow else "*"), by.strip() or "sum", bool(by))
 
 
 def read(side):

@@ -35,8 +35,8 @@ from dataclasses import dataclass, field
 from .dims import Term, Word, column_of, is_attribute, parse
 from .sizes import value_of
 
-__all__ = ["Bound", "attributes_for", "bind", "bytes_of", "flops_of", "is_product", "mask_class",
-           "shapes_of", "shardings"]
+__all__ = ["Bound", "attributes_for", "bind", "bytes_of", "combined", "flops_of", "is_product",
+           "mask_class", "shapes_of", "shardings"]
 
 
 @dataclass(eq=False, repr=False)
@@ -443,17 +443,35 @@ def bytes_of(call, itemsize):
 
 
 def mask_class(call):
-    """The way of masks through a call: "combine" (each element its own), "reduce", "move" (the same
-    op on the mask) or "fill" (neutral values first)."""
-    if call.column.by == "moving" or call.column.ins[0].flat:
+    """The way of masks through a call: "combine" (each element its own), "move" (the same op on the
+    mask), "reduce" or "fill" (neutral values first, in the dimensions `combined`); None if none
+    follows.
+
+    >>> from minitorch.extend import OPS
+    >>> [mask_class(bind(OPS[name], [(2, 3)], dict(dim=0)))
+    ...  for name in ("exp", "sum", "softmax", "unsqueeze", "sort")]
+    ['combine', 'reduce', 'fill', 'move', None]
+    """
+    column = call.column
+    if column.by == "moving" or column.ins[0].flat:
         return "move"
-    kept = {x for labels in call.outs for x in labels}
-    gone = {x for x in call.sizes if x not in kept and call.sizes[x] != 1}
-    if len(call.ins) == 1 and gone and all([x[0] in call.attrs for x in gone]):
-        return "reduce"
-    if any([x in call.whole for x in call.sizes if call.sizes[x] != 1]):
-        return "fill"
-    if gone:
-        return "reduce"
-    words = [word for side in call.column[:2] for term in side for word in term.words]
-    return "combine" if all([word.name == "*" and not word.size for word in words]) else "move"
+    words = [word for side in column[:2] for term in side for word in term.words]
+    along, kept = combined(call), set(call.outs[0])
+    if kept == call.sizes.keys() and all([word.name == "*" for word in words]):
+        return "combine"
+    known = {x[0] for x in call.sizes} | call.attrs.keys()
+    if len(call.ins) != 1 or any([x[0] not in known for x in kept]):
+        return None
+    if along:
+        stated = column.stated or not call.whole.intersection(along)
+        return None if not stated else "fill" if kept.issuperset(along) else "reduce"
+    shrinks = any([n > 1 and x not in kept for x, n in call.sizes.items()])
+    return None if shrinks or any([word.whole for word in words]) else "move"
+
+
+def combined(call):
+    """The labels of the dimensions along which elements are combined: results lack them, or an
+    attribute names them and the op needs them whole."""
+    kept = {x[0] for x in call.outs[0]} - call.attrs.keys()
+    return [x for x in call.sizes
+            if x[0] not in kept and (x in call.whole or x not in call.outs[0])]

@@ -59,7 +59,7 @@ def results(row, arrays, masks, attrs):
 
 def without(arrays, masks):
     """The inputs with other values where they do not count."""
-    return [x if m is None else np.where(m, x, np.roll(x.ravel(), 1).reshape(x.shape)).astype(x.dtype)
+    return [x if m is None else np.where(m, x, np.roll(x, 1)).astype(x.dtype)
             for x, m in zip(arrays, masks, strict=True)]
 
 

@@ -14,8 +14,8 @@ Gradients are in `pulling`.
 import math
 
 from ...extend import is_half, worded, wrap
-from ...ops.dims import column_of, is_elementwise
-from ...ops.labels import bind, mask_class
+from ...ops.dims import is_elementwise
+from ...ops.labels import bind, combined, mask_class
 from ..neutral import neutral, require_average
 from .array import MaskedArray, masked_array, require_kind
 
@@ -72,36 +72,21 @@ class Call:
         """The class of masks; None if there is none."""
         if is_elementwise(self.op):
             return "combine"
+        if self.op.view:
+            return "move"
         shapes = [None if x is None else getattr(x, "shape", ()) for x in self.arrays]
         try:
             bound = bind(self.op, shapes, self.attrs)
         except ValueError:
             self.below([values_of(x) for x in self.arrays])    # which raises an error of its own
             return None
-        if bound is None and "place" in self.attrs:        # random numbers, by position
-            return "combine"
-        if bound is None:
-            return "move" if self.op.view else None
-        how = "move" if self.op.view else mask_class(bound)
-        if bound.by == "moving" or bound.column.ins[0].flat or self.op.view:
-            return how
-        if len(self.arrays) != 1:
-            return how if how == "combine" else None
-        kept = {x[0] for x in bound.outs[0]} - bound.attrs.keys()
-        if kept - {x[0] for x in bound.sizes}:             # elements that the input has not
-            return None
-        lost = [x for x in bound.sizes if x not in bound.outs[0] and x[0] not in kept]
-        whole = [x for x in bound.sizes if x in bound.whole and x[0] not in kept]
-        if not lost and not whole:
-            brackets = any([word.whole for term in bound.column.ins for word in term.words])
-            return how if how == "combine" or how == "move" and not brackets else None
+        if bound is None:                                  # random numbers, by position; or values
+            return "combine" if "place" in self.attrs else None
+        along = combined(bound)
         self.by = "min" if bound.attrs.get("ord") == -math.inf else bound.by   # the least length
-        self.shape, self.casts = bound.out_shapes[0], bool(whole)
-        self.axes = tuple([d for d, x in enumerate(bound.ins[0]) if x in lost or x in whole])
-        stated = not whole or " by " in column_of(self.op.dims, bound.attrs)
-        if not stated:
-            return None
-        return "reduce" if lost else "fill"
+        self.shape, self.casts = bound.out_shapes[0], bool(bound.whole.intersection(along))
+        self.axes = tuple([d for d, x in enumerate(bound.ins[0]) if x in along])
+        return mask_class(bound)
 
     def refuse(self):
         raise worded(TypeError(f"{self.op.name}() is not supported for MaskedTensors: compute it "
