@@ -234,6 +234,11 @@ def test_gradients_of_several_uses_count_where_one_does():
     first = torch.tensor([[True, False, False], [True, True, False]])
     (torch.where(first, a, 0.0).sum() + torch.where(first, 0.0, a * 2).sum()).backward()
     agree(a.grad, torch.tensor([[1.0, 0, 2], [0, 0, 2]]), MASK)
+    a.grad = None
+    for chosen in (first, ~first):
+        torch.where(chosen, a, 0.0).sum().backward()
+    agree(a.grad, MASK.float(), MASK)
+    agree(a, DATA, MASK)
 
 
 @pytest.mark.parametrize("name", ["mean", "prod", "amax", "var", "std", "logsumexp", "norm", "softmax", "cumprod"])

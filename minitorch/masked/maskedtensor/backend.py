@@ -213,13 +213,16 @@ class Functions:
 
     def copyto(self, target, source, casting="same_kind", where=True):
         """Write elements to a masked array, whose mask stays; an index that is written to brings
-        the mask of what is written. ValueError if the masks differ otherwise."""
+        the mask of what is written, a sum of gradients its own. ValueError if the masks differ
+        otherwise."""
         if target.__class__ is not MaskedArray:
             raise worded(TypeError("a MaskedTensor cannot be written into a Tensor, as by add_() "
                                    "or out=: to_tensor(value) can"))
         if source.__class__ is MaskedArray and source.mask is not None and target.mask is not None:
             if getattr(source.shape.call, "how", None) == "put":
                 target.mask[...] = source.mask
+            elif are_gradients((target, source)):
+                target.mask = target.shape.mask = source.mask
             else:
                 agreed((target, source))
         source = source.values if source.__class__ is MaskedArray else source

@@ -246,7 +246,7 @@ def stretched(F, mask, shape):
 def where(call):
     """It chooses by values, so that its notation cannot say that elements are moved: masks are
     chosen, too, and a gradient does not count where it does not pass."""
-    call.how, call.condition = "where", values_of(call.arrays[0])
+    call.how, call.condition = "where", values_of(call.arrays[0]) != 0   # which may be of uint8
     return call.move()
 
 
