@@ -243,6 +243,18 @@ def stretched(F, mask, shape):
 
 
 # ---- rules by name -------------------------------------------------------------------------------
+RULES: dict = {}                                           # name of an op: its rule
+
+
+def rule(*names):
+    """The decorator of the rule of these ops, which says why no class is theirs."""
+    def enter(function):
+        RULES.update(dict.fromkeys(names, function))
+        return function
+    return enter
+
+
+@rule("where")
 def where(call):
     """It chooses by values, so that its notation cannot say that elements are moved: masks are
     chosen, too, and a gradient does not count where it does not pass."""
@@ -250,12 +262,14 @@ def where(call):
     return call.move()
 
 
+@rule("lt")
 def less(call):
     """As in PyTorch, whose other comparisons want equal masks, the first mask stays."""
     call.how = "combine"
     return call.combine(next((m for m in call.masks if m is not None), None))
 
 
+@rule("var", "std")
 def spread(call):
     """The neutral value of a variance is the mean, and it counts degrees of freedom."""
     x, attrs = call.arrays[0], call.attrs
@@ -285,6 +299,7 @@ def mean_of(call, ns, x):
     return total / beside(number, x)
 
 
+@rule("index", "index_put")
 def by_value(call):
     """An index may be a mask, whose values say how many elements there are. What is written there
     brings its mask, if it has one."""
@@ -292,7 +307,3 @@ def by_value(call):
     if call.how == "put" and call.masks[1] is None:
         return call.combine(call.masks[0])
     return call.move()
-
-
-RULES = {"where": where, "lt": less, "var": spread, "std": spread, "index": by_value,
-         "index_put": by_value}
