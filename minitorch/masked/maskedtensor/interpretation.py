@@ -11,8 +11,6 @@ The index notation of an op says it (`labels.mask_class`):
 Gradients are in `pulling`.
 """
 
-import math
-
 from ...extend import is_half, worded, wrap
 from ...ops.dims import is_elementwise
 from ...ops.labels import bind, combined, mask_class
@@ -83,8 +81,8 @@ class Call:
         if bound is None:                                  # random numbers, by position; or values
             return "combine" if "place" in self.attrs else None
         along = combined(bound)
-        self.by = "min" if bound.attrs.get("ord") == -math.inf else bound.by   # the least length
-        self.shape, self.casts = bound.out_shapes[0], bool(bound.whole.intersection(along))
+        self.by, self.shape = bound.by, bound.out_shapes[0]
+        self.casts = bool(bound.whole.intersection(along))
         self.axes = tuple([d for d, x in enumerate(bound.ins[0]) if x in along])
         return mask_class(bound)
 

@@ -37,7 +37,14 @@ def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
     return F.sgn(input) * F.pow(size, ord - 1) * (g * scale)
 
 
-@op(casts=True, dims="* [dim] -> * by sum", complex="conjugate", layout="contiguous",
+def norm_dims(ord):
+    """Zeros do not count in norms of positive order, infinity does not in that of order -inf."""
+    if ord == -INF:
+        return "* [dim] -> * by min"
+    return "* [dim] -> * by sum" if ord >= 0 else "* [dim] -> *"
+
+
+@op(casts=True, dims=norm_dims, complex="conjugate", layout="contiguous",
     node_name="LinalgVectorNormBackward0",
     promotion="any", namespace="linalg", autocast="float32 on cuda", sample=lambda d: norm_sample(d),
     x=lambda F, g, x, out, ord, dim, keepdim, x_shape: norm_slope(F, g, x, out, ord, dim, keepdim, x_shape))
