@@ -26,7 +26,7 @@ one rank adds the bias), and along features of its result:
 >>> attributes_for(call, [(2, 2, 3)])                      # of a part of 2 rows
 {'size': (2, 2, 3)}
 >>> mask_class(call), mask_class(bind(OPS["sum"], [(4, 1)], dict(dim=0)))
-('combine', 'reduce')
+('move', 'reduce')
 """
 
 import math
