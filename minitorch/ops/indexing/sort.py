@@ -209,10 +209,13 @@ def quantile_of(name, input, q, dim, keepdim, interpolation, skip_nan):
         raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q.tolist()}")
     d = 0 if dim is None else dim_of(input, dim)
     x = input.reshape(-1) if dim is None or not input.array.ndim else input.movedim(d, -1)
-    out = at_ranks(sort(x, -1)[0], q.reshape(-1), interpolation, skip_nan).movedim(-1, 0)
-    if keepdim and input.array.ndim:                       # the dimension of q comes first
-        out = out.unsqueeze(d + 1) if dim is not None else out.reshape((-1,) + (1,) * input.array.ndim)
-    return out if q.array.ndim else out.squeeze(0)
+    out = at_ranks(sort(x, -1)[0], q.reshape(-1), interpolation, skip_nan)
+    out = out.movedim(-1, 0) if q.array.ndim else out.squeeze(-1)      # the dimension of q comes first
+    if keepdim and input.array.ndim:
+        rank = input.array.ndim
+        out = (out.unsqueeze(d + q.array.ndim) if dim is not None
+               else out.reshape(q.array.shape + (1,) * rank))
+    return out
 
 
 def at_ranks(x, q, interpolation, skip_nan):

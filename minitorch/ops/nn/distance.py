@@ -82,5 +82,5 @@ def one_hot(tensor, num_classes=-1):
         raise RuntimeError(f"num_classes should be positive, got {num_classes}")
     if index.size and index.max() >= num_classes:
         raise RuntimeError(f"Class values must be smaller than num_classes: got {int(index.max())} of {num_classes}")
-    index = xp.ascontiguousarray(index[..., None])         # which would make a vector of a number
-    return wrap((index == xp.arange(num_classes)).astype("int64"), tensor.backend)
+    classes = wrap(xp.arange(num_classes), tensor.backend)
+    return (tensor.contiguous().unsqueeze(-1) == classes).long()
