@@ -96,15 +96,13 @@ class Backend:
         found = self.layered(name, self.find(name))
         setattr(self, name, found)
         self.ops.add(name)
-        # Another thread may have changed the stack, and made backends forget, before this op was
-        # kept.
+        # Another thread may have changed the stack, and made backends forget, before that.
         if layers.stack is not stack:
             self.forget()
         return found
 
     def layered(self, name, function):
-        """A function, an op or what is to be seen as one, with the layers around it that are on the
-        stack now."""
+        """A function, which is seen as an op, with the layers of the stack around it."""
         for layer in layers.stack:
             function = layer.wrap(name, function, self)
         return function
@@ -150,8 +148,11 @@ class Backend:
         return array
 
     def physical(self, array):
-        """The array of all elements of the batches of the vmaps around; `array` where there are
-        none."""
+        """The array of all elements of the batches of the vmaps around; without any, `array`."""
+        return array
+
+    def detached(self, array):
+        """`array` without the graph that lies below it, where arrays hold tensors."""
         return array
 
     def from_backend(self, array, source, non_blocking=False):

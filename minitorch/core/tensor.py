@@ -237,7 +237,7 @@ class Tensor(Kept):
 
     def detach(self):
         """A new tensor over the same memory, outside of the graph: it does not require grad."""
-        return wrap(self.array, self.backend)
+        return wrap(self.backend.detached(self.array), self.backend)
 
     def detach_(self):
         """Forget the call that made this tensor; it becomes a leaf that does not require grad."""
