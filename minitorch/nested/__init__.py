@@ -13,7 +13,7 @@ In the layout ``torch.jagged`` elements differ in one size, which the shape show
 """
 
 from .. import Tensor, arange, as_tensor, cat, jagged, no_grad, strided
-from ._internal import multihead, products, reductions, shapes  # noqa: F401  rules, entered by being imported
+from ._internal import multihead, rules  # noqa: F401  rules, entered by being imported
 from ._internal.nested_tensor import NestedTensor, offsets_of
 from ._internal.strided import StridedNestedTensor, of_elements
 

@@ -22,6 +22,7 @@ OTHER_WORDS = {
     "backends/sim/translate.py": "instructions of PTX",
     "compiler/c_words.py": "NumPy's ufuncs, as C",
     "fx/codegen.py": "functions of `operator`, as code",
+    "nested/_internal/backend.py": "Python's operators, which an array class has",
     "sparse/pointwise.py": "Python's operators of arithmetic, which also write in place",
     "library/namespaces.py": "PyTorch's operators whose functions have other names",
     "distributed/tensor/sharded.py": "Python's operators and NumPy's methods, which an array class has",

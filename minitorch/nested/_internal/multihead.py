@@ -3,11 +3,9 @@
 Each element attends on its own, so no position is padding, and the result has the sizes of the queries.
 """
 
-from ... import Tensor, cat, ones
-from .nested_tensor import NestedTensor
-from .rules import rule as jagged_rule
-from .strided import StridedNestedTensor, of_elements
-from .strided import rule as strided_rule
+from ... import ones
+from .calls import rule
+from .strided import of_elements
 
 __all__: list = []
 
@@ -28,8 +26,7 @@ def refuse(query, key, value, key_padding_mask, attn_mask):
                          "is_causal=True forbids the positions that come later")
 
 
-@jagged_rule("multi_head_attention_forward")
-@strided_rule("multi_head_attention_forward")
+@rule("multi_head_attention_forward")
 def multi_head_attention_forward(func, query, key, value, *args, key_padding_mask=None, attn_mask=None, is_causal=False,
                                  need_weights=True, **options):
     """Attention of each element (length, size); the weights of all in a padded tensor, with zeros."""
@@ -40,12 +37,5 @@ def multi_head_attention_forward(func, query, key, value, *args, key_padding_mas
         output, weight = func(q, k, v, *args, attn_mask=later, need_weights=need_weights, **options)
         outputs.append(output)
         weights.append(weight)
-    return like(query, outputs), of_elements(weights).to_padded_tensor(0.0) if need_weights else None
-
-
-def like(query: Tensor, elements):
-    """Elements of the query's lengths as a nested tensor of its layout, a jagged one with its offsets."""
-    if isinstance(query, StridedNestedTensor):
-        return of_elements(elements)
-    assert isinstance(query, NestedTensor)
-    return query.packed().like(cat(elements, 0))
+    padded = of_elements(weights).to_padded_tensor(0.0) if need_weights else None
+    return query.of_elements(outputs), padded

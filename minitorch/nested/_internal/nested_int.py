@@ -1,11 +1,19 @@
 """``j1``: the size of a ragged dimension, in the shape of a jagged tensor."""
 
 import itertools
+import math
+import weakref
+from functools import lru_cache
 
 from ...sym import SymInt
 from ...utils.weak import WeakIdKeyDictionary
 
-__all__ = ["RaggedSize", "ragged_size"]
+__all__ = ["LARGE", "RaggedSize", "ragged_size", "size_of_elements"]
+
+# Inside a call a number stands for a ragged size: one that no dimension has, and that no small
+# number divides. A size that is computed from one is large too.
+STEP = math.lcm(*range(1, 17))
+LARGE = 1 << 24
 
 
 class RaggedSize(SymInt):
@@ -14,10 +22,10 @@ class RaggedSize(SymInt):
     Two are equal if they belong to the same tensor of offsets (or of lengths). A multiple is one too, for strides.
     """
 
-    __slots__ = ("number", "factor")
+    __slots__ = ("number", "factor", "stand_in")
 
-    def __init__(self, number, factor=1):
-        self.number, self.factor = number, factor
+    def __init__(self, number, factor=1, stand_in=None):
+        self.number, self.factor, self.stand_in = number, factor, stand_in
 
     def __index__(self):
         return self                                        # `Size` asks for it; ``operator.index`` refuses it
@@ -27,7 +35,9 @@ class RaggedSize(SymInt):
                         f"offsets() has the sizes")
 
     def __mul__(self, n):
-        return RaggedSize(self.number, self.factor * n) if isinstance(n, int) else NotImplemented
+        if not isinstance(n, int):
+            return NotImplemented
+        return RaggedSize(self.number, self.factor * n, self.stand_in * n)
 
     __rmul__ = __mul__
 
@@ -69,10 +79,21 @@ class RaggedSize(SymInt):
 
 numbers = itertools.count(1)
 known: WeakIdKeyDictionary = WeakIdKeyDictionary()         # offsets or lengths: their size
+free: list = []                                            # stand-ins of sizes that are gone
+more = itertools.count(STEP * LARGE + 1, STEP)
 
 
 def ragged_size(source):
     """The size that belongs to a tensor of offsets or lengths: the same for the same tensor."""
     if source not in known:
-        known[source] = RaggedSize(next(numbers))
+        # Few stand-ins serve for many batches, so that calls on each find the same labels.
+        stand_in = free.pop() if free else next(more)
+        known[source] = RaggedSize(next(numbers), 1, stand_in)
+        weakref.finalize(source, free.append, stand_in).atexit = False
     return known[source]
+
+
+@lru_cache(maxsize=4096)
+def size_of_elements(sizes):
+    """The size of a dimension in which elements have these `sizes`: the same for the same ones."""
+    return RaggedSize(next(numbers), 1, next(more))

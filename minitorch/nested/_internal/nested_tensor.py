@@ -6,20 +6,19 @@ and the last ends. With `lengths` an element is shorter than the distance to the
 
 from ... import Size, Tensor, arange, cat, jagged
 from ...extend import WrappingTensor, grad_mode
+from .batch import Batch
 from .nested_int import ragged_size
-from .rules import answer
 
 __all__ = ["NestedTensor"]
 
 
-class NestedTensor(WrappingTensor):
+class NestedTensor(Batch):
     """A batch of tensors of one dtype whose sizes differ in one dimension. Made by the functions of `nested`.
 
     `values` has the shape of an element, with all elements behind each other along the ragged dimension, which is
     dimension `_ragged_idx` of this tensor. `offsets` has B + 1 whole numbers, `lengths` none or B.
     """
 
-    is_nested = True
     layout = jagged                                        # type: ignore[assignment]
 
     def __new__(cls, values, offsets, *, lengths=None, requires_grad=False, _ragged_idx=1, _metadata_cache=None):
@@ -28,12 +27,6 @@ class NestedTensor(WrappingTensor):
         self._inner, self._offsets, self._lengths, self._ragged_idx = values, offsets, lengths, _ragged_idx
         self._kept = {}                                    # what is computed once: sizes, indices
         return self.requires_grad_() if requires_grad else self
-
-    @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
-        if not all([issubclass(t, WrappingTensor) and t.is_nested for t in types]):
-            return NotImplemented
-        return answer(func, args, kwargs or {})
 
     def like(self, inner, ragged=None):
         """The same batch of other values, with its ragged dimension at `ragged`."""
@@ -62,13 +55,29 @@ class NestedTensor(WrappingTensor):
         """The lengths of the elements, if there are holes between them; else None, and ``offsets().diff()`` says."""
         return self._lengths
 
+    def element_sizes(self):
+        """The sizes of an element, with a symbol such as j1 for the ragged one."""
+        sizes = list(self._inner.shape)
+        sizes[self._ragged_idx - 1] = self.ragged_size()
+        return sizes
+
+    def ragged_size(self):
+        """The symbol such as j1, which belongs to the offsets, or to the lengths."""
+        if "size" not in self._kept:
+            source = self._offsets if self._lengths is None else self._lengths
+            self._kept["size"] = ragged_size(source)
+        return self._kept["size"]
+
+    def is_like(self, other):
+        """True if another jagged tensor of as many dimensions has the same ragged one."""
+        return (self.dim() == other.dim() and self._ragged_idx == other._ragged_idx
+                and self.ragged_size() == other.ragged_size())
+
     @property
     def shape(self):
         """The batch, then the sizes of an element, with a symbol such as j1 for the ragged one."""
-        sizes = list(self._inner.shape)
-        sizes[self._ragged_idx - 1] = ragged_size(self._offsets if self._lengths is None else self._lengths)
         # Size itself would make an int of the symbol.
-        return tuple.__new__(Size, (self._offsets.shape[0] - 1, *sizes))
+        return tuple.__new__(Size, (self._offsets.shape[0] - 1, *self.element_sizes()))
 
     ndim = property(lambda self: self._inner.ndim + 1, doc="The number of dimensions, the batch included.")
 
@@ -106,15 +115,18 @@ class NestedTensor(WrappingTensor):
             raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
         return dim % n
 
-    def __iter__(self):
-        return iter(self.unbind())
-
     def __repr__(self, *, tensor_contents=None):
         grad = f", grad_fn={self.grad_fn}" if self.grad_fn else ", requires_grad=True" * self.requires_grad
         return (f"NestedTensor(size={self._size}, offsets={self._offsets}{grad}, "
                 f"contiguous={self.is_contiguous()})")
 
     # -- elements ------------------------------------------------------------------------------------------
+    def elements(self):
+        """The elements, views of the values."""
+        r, begins = self._ragged_idx - 1, self._offsets[:-1].tolist()
+        return [self._inner.narrow(r, begin, n)
+                for begin, n in zip(begins, self.sizes(), strict=True)]
+
     def sizes(self):
         """The ragged sizes as a list of ints."""
         if "sizes" not in self._kept:
@@ -151,6 +163,11 @@ class NestedTensor(WrappingTensor):
         inner = self._inner.index_select(self._ragged_idx - 1, self.places()[2])
         return NestedTensor(inner, self._kept["packed"], _ragged_idx=self._ragged_idx)
 
+    def of_elements(self, elements, ragged=None):
+        """A batch of elements with the ragged sizes of this one, in dimension `ragged`."""
+        ragged = self._ragged_idx if ragged is None else ragged
+        return self.packed().like(cat(elements, ragged - 1), ragged)
+
     def padded(self, fill, length=None):
         """A tensor with `fill` behind the shorter elements, up to `length` (default: that of the longest)."""
         r, length = self._ragged_idx, self._get_max_seqlen() if length is None else length
@@ -167,6 +184,17 @@ class NestedTensor(WrappingTensor):
         element, place, _ = self.places()
         rows = padded.movedim(r, 1).flatten(0, 1)
         return rows.index_select(0, element * padded.shape[r] + place).movedim(0, r - 1)
+
+    def row_of(self, x):
+        """A dense tensor beside this batch, which has something else for each element or place, as
+        one row with a place for each; None if the batch has holes."""
+        r = self._ragged_idx
+        x = x.reshape((1,) * (self.dim() - x.dim()) + tuple(x.shape))
+        if x.shape[r] != 1:                                # padded: each element takes its first rows
+            return self.unpadded(x.expand(len(self), *x.shape[1:])).unsqueeze(0)
+        if self._lengths is not None:
+            return None
+        return x.squeeze(r).index_select(0, self.places()[0]).movedim(0, r - 1).unsqueeze(0)
 
     def to_padded_tensor(self, padding, output_size=None):
         """A dense tensor with `padding` where elements end, as long as the longest or as `output_size` says."""
