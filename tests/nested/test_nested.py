@@ -293,6 +293,11 @@ def test_vmap_and_forward_mode_within_the_values():
     _, tangent = torch.func.jvp(sums, (x,), (t,))
     torch.testing.assert_close(tangent, sums(x) * 0 + nested_tensor_from_jagged(2 * x * t, offsets).sum(1))
     assert torch.func.grad(lambda v: sums(v).sum())(x).shape == (5, 2)
+    w, batch = torch.randn(3, 2), torch.randn(4, 5, 2)
+
+    def mapped(values):
+        return F.linear(nested_tensor_from_jagged(values, offsets), w).softmax(1).values()
+    torch.testing.assert_close(torch.vmap(mapped)(batch), torch.stack([mapped(v) for v in batch]))
 
 
 def test_dropout_and_random_likes():

@@ -7,6 +7,7 @@ graph is that of the tensors which their arrays hold, on which the ops are calle
 import math
 import operator
 import weakref
+from functools import lru_cache
 from typing import Any
 
 from ... import Tensor
@@ -170,8 +171,8 @@ class NestedBackend(Backend):
 
     def together(self, inputs):
         """The inputs of a call, all on this backend."""
-        return [x if not isinstance(x, Tensor) or x.backend is self else wrap(NestedArray(x), self)
-                for x in inputs]
+        return [wrap(NestedArray(lowered(x)), self)
+                if isinstance(x, Tensor) and x.backend is not self else x for x in inputs]
 
     def asarray(self, x, dtype=None):
         if not isinstance(x, NestedArray):
@@ -196,14 +197,10 @@ class NestedBackend(Backend):
         array.values.copy_(wrap(drawn, self.inner))
 
 
-backends: dict = {}                                        # of the values: that of their batches
-
-
+@lru_cache(maxsize=32)                                     # each vmap has a backend of its own
 def backend_of(inner):
     """The `NestedBackend` for values on `inner`."""
-    if inner not in backends:
-        backends[inner] = NestedBackend(inner)
-    return backends[inner]
+    return NestedBackend(inner)
 
 
 def called(name, arrays, attrs):
