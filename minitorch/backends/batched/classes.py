@@ -13,6 +13,7 @@ from ...core.errors import checked_dim
 from ...ops.dims import is_along, is_elementwise, is_leading
 from ...utils._pytree import tree_map
 from .array import aligned, wrapped
+from .ways import by_labels
 
 __all__ = ["class_of", "derived"]
 
@@ -21,7 +22,9 @@ def class_of(op):
     """The class of an op's rule, a word."""
     if is_elementwise(op) or is_leading(op):
         return "elementwise"
-    return "along" if is_along(op) else "reference"
+    if is_along(op):
+        return "along"
+    return "reference" if op.dims is None or op.view else "labelled"
 
 
 def derived(op, full):
@@ -79,10 +82,16 @@ def shaped(F, result, shape):
     return tree_map(lambda y: y.reshape(shape), wrapped(F, result))
 
 
+def labelled(op, full):
+    general = reference(op, full)
+    return general if full and op.keeps else by_labels(op, full, general)
+
+
 def reference(op, full):
     if op.xp_name:
         return lambda F, *arrays, **attrs: getattr(F.xp, op.xp_name)(*arrays, **attrs)
     return result_only(op.forward) if op.keeps and not full else op.forward
 
 
-CLASSES = {"elementwise": elementwise, "along": along, "reference": reference}
+CLASSES = {"elementwise": elementwise, "along": along, "labelled": labelled,
+           "reference": reference}

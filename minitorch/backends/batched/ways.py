@@ -1,0 +1,309 @@
+"""The rule of an op, derived from its index notation (`ops/labels.py`).
+
+The labels of a call for one element of the batch, and which of its inputs are mapped over, say which
+ways are open:
+
+- `lead`: the hidden axis is one more of ``*``, the first.
+- `fold`: it is joined with a dimension that all inputs mapped over and all results have, and that
+  the op does not need whole.
+- `contract`: a sum of products has one more letter.
+- `combine`: the terms of a loss, which are then summed or averaged.
+- `add`: what is added to the result (``+ m``) is added afterwards.
+- `once`: no input is mapped over.
+
+Where none is open, the reference runs on batched arrays. The choice is made once for the numbers of
+dimensions, the inputs mapped over and the attributes.
+"""
+
+from ...core.errors import checked_dim
+from ...ops.labels import bind
+from ...ops.linalg.einsum import contract_all
+from ...utils._pytree import tree_map
+from .array import Batched, Unbatched, batched, lifted, over, shared, wrapped
+
+__all__ = ["by_labels"]
+
+
+LIMIT = 4096                   # of the ways of an op that are kept
+
+
+def by_labels(op, full, general):
+    """The rule of an op: a function of the backend and what the op takes. `general` is the rule
+    where no way is open."""
+    ways, name = {}, f"full_{op.name}" if full else op.name
+
+    def call(F, *arrays, **attrs):
+        key = [x.value.shape if x.__class__ is Batched and x.backend is F
+               else None if x is None else () for x in arrays]
+        if () in key:                                      # numbers, or arrays from outside
+            arrays = [lifted(F, x) if hasattr(x, "ndim") else x for x in arrays]
+            key = [x.value.shape if x.__class__ is Batched else x if x is None else ()
+                   for x in arrays]
+        shapes, key = key, (*key, *attrs.items())
+        try:
+            way = ways.get(key)
+        except TypeError:                                  # a list among the attributes
+            return general(F, *arrays, **attrs)
+        try:
+            if way is not None:
+                return way(F, arrays, attrs)
+            way = way_of(op, name, shapes, attrs) or referring(general)
+            result = way(F, arrays, attrs)
+        except Unbatched:
+            raise
+        except Exception:
+            refuse(F, name, arrays, attrs)
+            raise
+        if len(ways) == LIMIT:
+            ways.clear()
+        ways[key] = way
+        return result
+    return call
+
+
+def refuse(F, name, arrays, attrs):
+    """Raise the error that one element of the batch gets, which is about its own shapes."""
+    if F.size:
+        one = [x.value[0] if x.__class__ is Batched else x for x in arrays]
+        getattr(F.inner, name)(*one, **attrs)
+
+
+def referring(general):
+    return lambda F, arrays, attrs: general(F, *arrays, **attrs)
+
+
+def way_of(op, name, shapes, attrs):
+    """The way of a call whose inputs have values of these shapes, () for a number: a function of
+    the backend, a list of arrays and a dict of attributes; None if none is open."""
+    mapped = [bool(shape) and shape[0] != 1 for shape in shapes]
+    size = next((shape[0] for shape, m in zip(shapes, mapped) if m), 1)
+    try:
+        call = bind(op, [shape and shape[1:] for shape in shapes], {**dict(op.attrs), **attrs})
+    except ValueError:                                     # the reference finds the words
+        return None
+    return None if call is None else way(op, name, call, mapped, size)
+
+
+def way(op, name, call, mapped, size):
+    if not any(mapped):
+        return once(name)
+    if call.reduction is not None and call.attrs[call.reduction] != "none":
+        return combine(op, name, call, mapped, size)
+    return (fold(op, name, call, mapped, first=True) or lead(name, call, mapped, size)
+            or contract(op, call, mapped) or add(op, name, call, mapped, size)
+            or fold(op, name, call, mapped))
+
+
+def once(name):
+    def run(F, arrays, attrs):
+        found = getattr(F.inner, name)(*[shared(x) for x in arrays], **attrs)
+        return tree_map(lambda y: None if y is None else batched(F, y[None]), found)
+    return run
+
+
+# ---- one more of * -------------------------------------------------------------------------------
+def lead(name, call, mapped, size):
+    starred = [has_star(term) for term in call.terms]
+    if not all([has_star(term) for term in call.column.outs]) or any(
+            [m and not s for m, s in zip(mapped, starred)]):
+        return None
+    moved = shifted_places(call)
+    shapes = led_shapes(call, starred)
+    if moved is None or shapes is None:
+        return None
+    for word in [word for term in call.column.outs for word in term.words]:
+        sized = word.name if call.terms[0].flat else word.name == "*" and word.size
+        if sized in call.attrs:
+            moved[sized] = (size, *call.attrs[sized])
+    alike = needs_all(call)
+    hows = [led(shape, size if m or alike else 1, len(shape or ()) == len(labels or ()), m)
+            for shape, labels, m in zip(shapes, call.ins, mapped)]
+    several = len(call.outs) > 1
+
+    def run(F, arrays, attrs):
+        below = [how(F, x) for how, x in zip(hows, arrays)]
+        found = getattr(F.inner, name)(*below, **({**attrs, **moved} if moved else attrs))
+        return wrapped(F, found) if several else batched(F, found)
+    return run
+
+
+def has_star(term):
+    """True if a term begins with ``*``."""
+    return term.words[:1] != () and term.words[0].name == "*"
+
+
+def led_shapes(call, starred):
+    """The shape of an element of each input with as many dimensions of ``*`` as any has; None for
+    an input without ``*``. None if one lacks dimensions that the notation names."""
+    if call.terms[0].flat:
+        return call.shapes
+    own = [sum([x[0] == "*" for x in labels or ()]) for labels in call.ins]
+    depth = max(own)
+    if any([word.name == "*" and word.size in call.attrs
+            for term in call.column.outs for word in term.words]):
+        depth = sum([x[0] in ("*", "new") for x in call.outs[0]])
+    found = []
+    for shape, labels, n, term, s in zip(call.shapes, call.ins, own, call.terms, starred):
+        if shape is None or not s:
+            found.append(None)
+            continue
+        named = sum([word.name != "*" and not word.group for word in term.words])
+        if len(labels) - n < named or n < depth and labels and labels[0][0] != "*":
+            return None
+        found.append((1,) * (depth - n) + shape)
+    return found
+
+
+def led(shape, size, unchanged, mapped):
+    """A function of the backend and an input that makes the array below."""
+    if shape is None:
+        return lambda F, x: shared(x)
+    if unchanged and (mapped or size == 1):
+        return lambda F, x: x.value if x.__class__ is Batched else x
+    if mapped or size == 1:
+        return lambda F, x: x.value.reshape((size, *shape))
+    return lambda F, x: F.inner.xp.broadcast_to(lifted(F, x).value.reshape((1, *shape)),
+                                                (size, *shape))
+
+
+def needs_all(call):
+    """True for ops whose inputs do not broadcast to each other."""
+    return len(call.column.ins) == 1 or any([
+        word.whole or word.at or word.name in call.attrs
+        for term in call.column.ins for word in term.words])
+
+
+def shifted_places(call):
+    """The attributes that name dimensions, these counted one further; None if one stands for all
+    dimensions."""
+    found = {}
+    for terms, shape in ((call.column.ins, call.shapes[0]), (call.column.outs, call.out_shapes[0])):
+        for word in [word for term in terms if not term.flat for word in term.words]:
+            name = word.at or word.name
+            if name not in call.attrs or name in found:
+                continue
+            given = call.attrs[name]
+            if given is None or given == ():
+                return None
+            several = isinstance(given, (tuple, list))
+            found[name] = (tuple([checked_dim(d, len(shape)) + 1 for d in given]) if several
+                           else checked_dim(given, len(shape)) + 1)
+    return found
+
+
+# ---- joined with a dimension ---------------------------------------------------------------------
+def fold(op, name, call, mapped, first=False):
+    """`first`: with the first dimension, so that no array is copied."""
+    for label in call.sizes:
+        if can_fold(call, mapped, label, first):
+            return joined_with(name, call, label)
+    return None
+
+
+def can_fold(call, mapped, label, first):
+    inputs = [labels for labels, m in zip(call.ins, mapped) if m]
+    if label in call.whole or label[0] == "*" or not all(
+            [labels.count(label) == 1 for labels in (*inputs, *call.outs)]):
+        return False
+    if stretched(call, [label]):
+        return False
+    shared_too = any([label in (labels or ()) for labels, m in zip(call.ins, mapped) if not m])
+    return not first or not shared_too and all(
+        [labels[0] == label for labels in (*inputs, *call.outs)])
+
+
+def stretched(call, labels):
+    """True if an input has size 1 where others have more."""
+    return any([n != call.sizes[x] for own, shape in zip(call.ins, call.shapes) if shape is not None
+                for x, n in zip(own, shape) if x in labels])
+
+
+def joined_with(name, call, label):
+    ins = [labels.index(label) if labels and label in labels else None for labels in call.ins]
+    outs = [labels.index(label) for labels in call.outs]
+    some = next(i for i, d in enumerate(ins) if d is not None)
+
+    def run(F, arrays, attrs):
+        n = arrays[some].shape[ins[some]]
+        below = [shared(x) if d is None else joined(F, x, d) for x, d in zip(arrays, ins)]
+        found = getattr(F.inner, name)(*below, **attrs)
+        if len(outs) == 1:
+            return parted(F, found, outs[0], n)
+        return tuple([parted(F, y, d, n) for y, d in zip(found, outs)])
+    return run
+
+
+def joined(F, x, d):
+    """The value of `x` with the hidden axis joined with dimension `d`."""
+    v = over(F, x)
+    if d:
+        v = F.inner.xp.moveaxis(v, 0, d)
+    return v.reshape((*v.shape[:d], v.shape[d] * v.shape[d + 1], *v.shape[d + 2:]))
+
+
+def parted(F, y, d, n):
+    """A result whose dimension `d` is the hidden axis joined with one of `n`."""
+    y = y.reshape((*y.shape[:d], F.size, n, *y.shape[d + 1:]))
+    return batched(F, F.inner.xp.moveaxis(y, d, 0) if d else y)
+
+
+# ---- sums of products ----------------------------------------------------------------------------
+def contract(op, call, mapped):
+    """A sum of products has one more letter."""
+    attributes = set(call.attrs) - {str(op.dims).strip("{}")}
+    if not is_product(op, call) or attributes or any(
+            [labels is not None and plus for labels, plus in zip(call.ins, call.plus)]):
+        return None
+    if "equation" not in call.attrs and stretched(call, [x for x in call.sizes if x[0] != "*"]):
+        return None
+    letters = {label: chr(97 + i) for i, label in enumerate(call.sizes)}
+    terms = ["Z" * m + "".join([letters[x] for x in labels])
+             for m, labels in zip(mapped, call.ins) if labels is not None]
+    equation = ",".join(terms) + "->Z" + "".join([letters[x] for x in call.outs[0]])
+
+    def run(F, arrays, attrs):
+        arrays = [x.value if m else shared(x) for x, m in zip(arrays, mapped) if x is not None]
+        return batched(F, contract_all(F.inner, F.inner.gemm, arrays, equation))
+    return run
+
+
+def is_product(op, call):
+    """True for a sum of products over a dimension."""
+    summed = [x for x in call.sizes if x not in call.outs[0]]
+    return (op.complex == "holomorphic" and call.by == "sum" and not call.whole and len(call.ins) > 1
+            and bool(summed))
+
+
+# ---- results that are made of others ---------------------------------------------------------------
+def add(op, name, call, mapped, size):
+    """Without an input that is added to the result and may be left out; it is added then."""
+    for i, labels in enumerate(call.ins):
+        if call.plus[i] and labels is not None and op.inputs[i].optional:
+            break
+    else:
+        return None
+    shapes = [None if k == i else shape for k, shape in enumerate(call.shapes)]
+    rest = way(op, name, bind(op, shapes, call.attrs), [m and k != i for k, m in enumerate(mapped)],
+               size)
+    places = [labels.index(x) if x in labels else None for x in call.outs[0]]
+
+    def run(F, arrays, attrs):
+        given = arrays[i]
+        out = rest(F, [None if k == i else x for k, x in enumerate(arrays)], attrs)
+        return out + given.reshape([1 if d is None else given.shape[d] for d in places])
+    return None if rest is None else run
+
+
+def combine(op, name, call, mapped, size):
+    """The terms of a loss, and their sum or mean."""
+    how = {call.reduction: "none"}
+    if set(call.sizes) & call.whole == set(call.sizes):
+        return None                                        # a mean that counts weights
+    rest = way(op, name, bind(op, call.shapes, {**call.attrs, **how}), mapped, size)
+    reduction = "mean" if call.by == "avg" else "sum"
+
+    def run(F, arrays, attrs):
+        v = rest(F, arrays, {**attrs, **how}).value
+        rows = v.reshape((v.shape[0], -1)) if v.size else v.reshape((v.shape[0], 0))
+        return batched(F, getattr(F.inner, reduction)(rows, dim=1, keepdim=False, dtype=None))
+    return None if rest is None else run
