@@ -339,6 +339,23 @@ def segment_places(ends, size):
     return np.repeat(places.reshape(-1), counts.reshape(-1)).reshape(*ends.shape[:-1], size)
 
 
+def positions(size, stride, offset):
+    """The offset in memory of each element of a tensor, in elements."""
+    out = np.full(size, offset, np.int64)
+    for i, (n, step) in enumerate(zip(size, stride)):
+        out += (np.arange(n) * step).reshape((n,) + (1,) * (len(size) - i - 1))
+    return out
+
+
+def places_of_view(size, stride, offset, layout):
+    """The flat index in a tensor of each element that a view of its memory reads; -1 for memory
+    outside the tensor, which lies in memory by `layout`: its size, stride and offset."""
+    read, held = positions(size, stride, offset), positions(*layout)
+    table = np.full(max(read.max(initial=-1), held.max(initial=-1)) + 1, -1, np.int64)
+    table[held.ravel()] = np.arange(held.size)
+    return table[read]
+
+
 def mapped_file(filename, shared, nbytes):
     """The bytes of a file as an array, see `UntypedStorage.from_file`."""
     if shared and not os.path.exists(filename):

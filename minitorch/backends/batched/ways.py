@@ -18,7 +18,7 @@ dimensions, the inputs mapped over and the attributes.
 from ...core.errors import checked_dim
 from ...ops.labels import bind
 from ...ops.linalg.einsum import contract_all
-from ...utils._pytree import tree_map
+from ...utils._pytree import tree_any, tree_map
 from .array import Batched, Unbatched, batched, lifted, over, shared, wrapped
 
 __all__ = ["by_labels"]
@@ -49,6 +49,8 @@ def by_labels(op, full, general):
                 return way(F, arrays, attrs)
             way = way_of(op, name, shapes, attrs) or referring(general)
             result = way(F, arrays, attrs)
+            if tree_any(lambda x: x.__class__ is Batched, attrs):
+                return result                              # another index each time
         except Unbatched:
             raise
         except Exception:
@@ -111,9 +113,9 @@ def lead(name, call, mapped, size):
     shapes = led_shapes(call, starred)
     if moved is None or shapes is None:
         return None
-    for word in [word for term in call.column.outs for word in term.words]:
-        sized = word.name if call.terms[0].flat else word.name == "*" and word.size
-        if sized in call.attrs:
+    for term in call.column.outs:
+        if term.flat or term.of:
+            sized = term.of or term.words[0].name
             moved[sized] = (size, *call.attrs[sized])
     alike = needs_all(call)
     hows = [led(shape, size if m or alike else 1, len(shape or ()) == len(labels or ()), m)
@@ -128,8 +130,8 @@ def lead(name, call, mapped, size):
 
 
 def has_star(term):
-    """True if a term begins with ``*``."""
-    return term.words[:1] != () and term.words[0].name == "*"
+    """True if a term begins with ``*``, of which one more does not matter."""
+    return term.words[:1] != () and term.words[0].name == "*" and not term.words[0].whole
 
 
 def led_shapes(call, starred):
@@ -137,11 +139,11 @@ def led_shapes(call, starred):
     an input without ``*``. None if one lacks dimensions that the notation names."""
     if call.terms[0].flat:
         return call.shapes
-    own = [sum([x[0] == "*" for x in labels or ()]) for labels in call.ins]
-    depth = max(own)
-    if any([word.name == "*" and word.size in call.attrs
-            for term in call.column.outs for word in term.words]):
-        depth = sum([x[0] in ("*", "new") for x in call.outs[0]])
+    own, depths = [[sum([x[0] in ("*", "new") for x in labels or ()]) for labels in side]
+                   for side in (call.ins, call.outs)]
+    depth = max(depths)
+    if min(depths) < max(own) or depth > max(own) and not call.column.outs[0].of:
+        return None
     found = []
     for shape, labels, n, term, s in zip(call.shapes, call.ins, own, call.terms, starred):
         if shape is None or not s:
@@ -169,25 +171,27 @@ def led(shape, size, unchanged, mapped):
 def needs_all(call):
     """True for ops whose inputs do not broadcast to each other."""
     return len(call.column.ins) == 1 or any([
-        word.whole or word.at or word.name in call.attrs
+        word.whole or word.at or word.group or word.name in call.attrs
         for term in call.column.ins for word in term.words])
 
 
 def shifted_places(call):
     """The attributes that name dimensions, these counted one further; None if one stands for all
-    dimensions."""
+    dimensions, or counts from the end of arrays of several dimensions."""
+    ndims = {}
+    for terms, shapes in ((call.terms, call.shapes), (call.column.outs, call.out_shapes)):
+        for term, shape in zip(terms, shapes):
+            for word in [] if term.flat or shape is None else term.words:
+                ndims.setdefault(word.at or word.name, set()).add(len(shape))
     found = {}
-    for terms, shape in ((call.column.ins, call.shapes[0]), (call.column.outs, call.out_shapes[0])):
-        for word in [word for term in terms if not term.flat for word in term.words]:
-            name = word.at or word.name
-            if name not in call.attrs or name in found:
-                continue
-            given = call.attrs[name]
-            if given is None or given == ():
-                return None
-            several = isinstance(given, (tuple, list))
-            found[name] = (tuple([checked_dim(d, len(shape)) + 1 for d in given]) if several
-                           else checked_dim(given, len(shape)) + 1)
+    for name in [name for name in ndims if name in call.attrs]:
+        given, n = call.attrs[name], max(ndims[name])
+        several = isinstance(given, (tuple, list))
+        dims = given if several else (given,)
+        if given is None or given == () or len(ndims[name]) > 1 and min(dims) < 0:
+            return None
+        dims = tuple([checked_dim(d, n) + 1 for d in dims])
+        found[name] = dims if several else dims[0]
     return found
 
 
@@ -221,16 +225,23 @@ def stretched(call, labels):
 def joined_with(name, call, label):
     ins = [labels.index(label) if labels and label in labels else None for labels in call.ins]
     outs = [labels.index(label) for labels in call.outs]
+    sized = [(term.of, d) for term, d in zip(call.column.outs, outs) if term.of]
     some = next(i for i, d in enumerate(ins) if d is not None)
 
     def run(F, arrays, attrs):
         n = arrays[some].shape[ins[some]]
         below = [shared(x) if d is None else joined(F, x, d) for x, d in zip(arrays, ins)]
+        for shape, d in sized:
+            attrs = {**attrs, shape: with_size(attrs[shape], d, F.size * n)}
         found = getattr(F.inner, name)(*below, **attrs)
         if len(outs) == 1:
             return parted(F, found, outs[0], n)
         return tuple([parted(F, y, d, n) for y, d in zip(found, outs)])
     return run
+
+
+def with_size(shape, d, n):
+    return (*shape[:d], n, *shape[d + 1:])
 
 
 def joined(F, x, d):
@@ -278,9 +289,11 @@ def is_product(op, call):
 def add(op, name, call, mapped, size):
     """Without an input that is added to the result and may be left out; it is added then."""
     for i, labels in enumerate(call.ins):
-        if call.plus[i] and labels is not None and op.inputs[i].optional:
+        if call.plus[i] and labels and op.inputs[i].optional and not call.whole & {*labels}:
             break
     else:
+        return None
+    if op.complex != "holomorphic":                        # it is not linear
         return None
     shapes = [None if k == i else shape for k, shape in enumerate(call.shapes)]
     rest = way(op, name, bind(op, shapes, call.attrs), [m and k != i for k, m in enumerate(mapped)],

@@ -48,14 +48,14 @@ def _histogramdd(F, input, weight: Other = None, *, edges=()):
     The last bin of each dimension includes its upper edge; points outside and NaN count nowhere.
     """
     xp = F.xp
-    sizes = tuple([len(e) - 1 for e in edges])
+    sizes, total = tuple([len(e) - 1 for e in edges]), prod([len(e) - 1 for e in edges])
     flat, inside = xp.zeros(len(input), "int64"), xp.ones(len(input), bool)
     for x, e, n in zip(input.T, edges, sizes):
         at = xp.where(x == e[-1], n - 1, xp.searchsorted(e, x, "right") - 1)
-        inside &= (x >= e[0]) & (x <= e[-1]) & (at < n)
+        inside = inside & (x >= e[0]) & (x <= e[-1]) & (at < n)
         flat = flat * n + at
-    counts = xp.bincount(flat[inside], None if weight is None else weight[inside], prod(sizes))
-    return counts.reshape(sizes).astype(input.dtype)
+    bins = xp.where(inside, flat, total)                   # the last one is for all points outside
+    return xp.bincount(bins, weight, total + 1)[:total].reshape(sizes).astype(input.dtype)
 
 
 def bin_edges(name, x, bins, bounds, margin):

@@ -9,6 +9,7 @@ from ...core.dtypes import float64
 from ...core.errors import worded
 from ...core.layouts import inverse
 from ...core.storage import contiguous_format, preserve_format
+from ...host.data import places_of_view
 from ..define import method, op
 from ..layouts import format_order
 
@@ -200,9 +201,9 @@ def as_strided(F, input, *, size, stride, storage_offset, layout):
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided_backward(F, input, *, size, stride, storage_offset, layout):
     """Zeros of `layout`'s shape with `input` added where `as_strided` would read: its transpose."""
-    take = places(F.xp, size, stride, storage_offset, layout)
+    take = F.from_host(places_of_view(size, stride, storage_offset, layout).reshape(-1) + 1)
     def added(values):
-        return F.xp.bincount(take.ravel() + 1, weights=values.ravel(), minlength=count(layout[0]) + 1)[1:]
+        return F.xp.bincount(take, weights=values.ravel(), minlength=count(layout[0]) + 1)[1:]
     flat = added(input) if input.dtype.kind != "c" else added(input.real) + added(input.imag) * 1j
     return flat.astype(input.dtype).reshape(layout[0])
 
@@ -213,9 +214,9 @@ def as_strided_backward(F, input, *, size, stride, storage_offset, layout):
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided_take(F, input, *, size, stride, storage_offset, layout):
     """The elements that `as_strided` reads from an `input` that would lie in memory by `layout`."""
-    take = places(F.xp, size, stride, storage_offset, layout)
+    take = F.from_host(places_of_view(size, stride, storage_offset, layout) + 1)
     padded = F.xp.concatenate([F.xp.zeros(1, input.dtype), input.ravel()])
-    return padded[take + 1]
+    return padded[take]
 
 
 @op(dims="[x..], [y..] -> [x..]",
@@ -228,10 +229,9 @@ def as_strided_take(F, input, *, size, stride, storage_offset, layout):
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided_scatter(F, input, src, *, size, stride, storage_offset, layout):
     """A copy of `input` with the elements that `as_strided` would read replaced by those of `src`."""
-    take = places(F.xp, size, stride, storage_offset, layout)
-    out = F.xp.array(input, order="C").reshape(-1)
-    inside = take >= 0
-    out[take[inside]] = src[inside]
+    take = places_of_view(size, stride, storage_offset, layout).reshape(-1)
+    out, inside = F.xp.array(input, order="C").reshape(-1), (take >= 0).nonzero()[0]
+    out[F.from_host(take[inside])] = src.reshape(-1)[F.from_host(inside)]
     return out.reshape(input.shape)
 
 
@@ -242,9 +242,9 @@ def as_strided_scatter(F, input, src, *, size, stride, storage_offset, layout):
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided_zero(F, input, *, size, stride, storage_offset, layout):
     """A copy of `input` with zeros where `as_strided` would read."""
-    take = places(F.xp, size, stride, storage_offset, layout)
+    take = places_of_view(size, stride, storage_offset, layout)
     out = F.xp.array(input, order="C").reshape(-1)
-    out[take[take >= 0]] = 0
+    out[F.from_host(take[take >= 0])] = 0
     return out.reshape(input.shape)
 
 
@@ -254,22 +254,6 @@ def count(shape):
     for size in shape:
         n *= size
     return n
-
-
-def positions(xp, size, stride, offset):
-    """The offset in memory of each element of a tensor, in elements."""
-    out = xp.full(size, offset, dtype="int64")
-    for i, (n, step) in enumerate(zip(size, stride)):
-        out += (xp.arange(n) * step).reshape((n,) + (1,) * (len(size) - i - 1))
-    return out
-
-
-def places(xp, size, stride, offset, layout):
-    """The flat index in the input of each element that `as_strided` reads; -1 for memory outside the input."""
-    read, held = positions(xp, size, stride, offset), positions(xp, *layout)
-    table = xp.full(max(read.max(initial=-1), held.max(initial=-1)) + 1, -1, dtype="int64")
-    table[held.ravel()] = xp.arange(held.size)
-    return table[read]
 
 
 def in_format(x, memory_format):

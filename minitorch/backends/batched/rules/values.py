@@ -16,11 +16,6 @@ def isin(F, elements, test_elements, *, assume_unique=False, invert=False):
     return ~found if invert else found
 
 
-@rule("matrix_exp")
-def matrix_exp(F, A):
-    return batched(F, F.inner.matrix_exp(A.value))
-
-
 @rule("masked_scatter")
 def masked_scatter(F, input, mask, source):
     xp = F.xp
@@ -50,19 +45,6 @@ def unique_indices(F, input, *, size):
     if not is_shared(input):
         raise worded(RuntimeError(varying("the indices of index_fill")))
     return batched(F, F.inner.unique_indices(shared(input), size=size)[None])
-
-
-@rule("histogramdd")
-def histogramdd(F, input, weight=None, *, edges=()):
-    xp = F.xp
-    sizes, n = [len(e) - 1 for e in edges], 1
-    flat, inside = xp.zeros(len(input), "int64"), xp.ones(len(input), bool)
-    for x, e, size in zip(input.T, edges, sizes):
-        at = xp.where(x == e[-1], size - 1, xp.searchsorted(e, x, "right") - 1)
-        inside = inside & (x >= e[0]) & (x <= e[-1]) & (at < size)
-        flat, n = flat * size + at, n * size
-    counts = xp.bincount(xp.where(inside, flat, n), weight, n + 1)[:n]     # the last bin: what lies outside of all
-    return counts.reshape(sizes).astype(input.dtype)
 
 
 @rule("rnn_layer")
