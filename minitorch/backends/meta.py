@@ -15,7 +15,7 @@ from ..utils._pytree import tree_any, tree_map
 from .batched import draws as _draws  # noqa: F401  methods of `BatchedBackend`
 from .batched import kernels as _rules  # noqa: F401  which need the definitions
 from .batched.array import Batched, batched
-from .batched.backend import BatchedBackend, rule
+from .batched.backend import BatchedBackend
 from .cpu.backend import cpu
 
 __all__ = ["Meta", "make_meta"]
@@ -62,8 +62,6 @@ class Meta(BatchedBackend):
         """The results of an op: by its batching rule `found`, or from zeros where that needs an element."""
         if op.by_values or tree_any(is_mask, attrs):
             raise unknown(op)
-        if getattr(rule.found.get(op.name), "folds", False):
-            return self.from_zeros(op, full, arrays, attrs)
         try:
             return found(self, *arrays, **attrs)
         except Exception as error:

@@ -147,11 +147,10 @@ def operation(name):
     """The function of an op on batched arrays. Layers stand around the ops of the backend below, which it calls."""
     op_name = name.removeprefix("full_")
     op, full = OPS[op_name], name not in OPS
-    found = rule.found.get(op_name)
-    if found is None:
-        found = derived(op, full)
-    elif op.keeps and not full:
-        found = result_only(found)
+    by_hand = rule.found.get(op_name)
+    if by_hand is not None and op.keeps and not full:
+        by_hand = result_only(by_hand)
+    found = derived(op, full, by_hand)
 
     def call(self, *arrays, **attrs):
         return self.computed(op, full, found, arrays, attrs)

@@ -27,9 +27,13 @@ def class_of(op):
     return "reference" if op.dims is None or op.view else "labelled"
 
 
-def derived(op, full):
-    """The rule of an op, a function of the backend and what the op takes; with `full`, it returns all that is kept."""
-    return CLASSES[class_of(op)](op, full)
+def derived(op, full, general=None):
+    """The rule of an op, a function of the backend and what the op takes; with `full`, it returns
+    all that is kept. `general`: one written by hand, for all that does not follow from `dims`."""
+    found = class_of(op)
+    if found == "labelled" and not (full and op.keeps):    # what is kept has no labels
+        return by_labels(op, full, general or reference(op, full))
+    return general or CLASSES[found](op, full)
 
 
 def elementwise(op, full):
@@ -82,16 +86,11 @@ def shaped(F, result, shape):
     return tree_map(lambda y: y.reshape(shape), wrapped(F, result))
 
 
-def labelled(op, full):
-    general = reference(op, full)
-    return general if full and op.keeps else by_labels(op, full, general)
-
-
 def reference(op, full):
     if op.xp_name:
         return lambda F, *arrays, **attrs: getattr(F.xp, op.xp_name)(*arrays, **attrs)
     return result_only(op.forward) if op.keeps and not full else op.forward
 
 
-CLASSES = {"elementwise": elementwise, "along": along, "labelled": labelled,
+CLASSES = {"elementwise": elementwise, "along": along, "labelled": reference,
            "reference": reference}

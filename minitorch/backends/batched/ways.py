@@ -113,19 +113,22 @@ def lead(name, call, mapped, size):
     shapes = led_shapes(call, starred)
     if moved is None or shapes is None:
         return None
-    for term in call.column.outs:
-        if term.flat or term.of:
-            sized = term.of or term.words[0].name
-            moved[sized] = (size, *call.attrs[sized])
+    for term, shape in zip(call.column.outs, call.out_shapes):
+        if term.flat:
+            moved[term.words[0].name] = (size, *shape)
+        elif term.of:
+            moved[term.of] = (size, *(1,) * (depth_of(call.ins) - depth_of(call.outs)), *shape)
     alike = needs_all(call)
     hows = [led(shape, size if m or alike else 1, len(shape or ()) == len(labels or ()), m)
             for shape, labels, m in zip(shapes, call.ins, mapped)]
-    several = len(call.outs) > 1
+    dropped = depth_of(call.ins) > depth_of(call.outs)
 
     def run(F, arrays, attrs):
         below = [how(F, x) for how, x in zip(hows, arrays)]
         found = getattr(F.inner, name)(*below, **({**attrs, **moved} if moved else attrs))
-        return wrapped(F, found) if several else batched(F, found)
+        if dropped:
+            found = found.reshape((size, *call.out_shapes[0]))
+        return batched(F, found) if hasattr(found, "shape") else wrapped(F, found)
     return run
 
 
@@ -134,15 +137,19 @@ def has_star(term):
     return term.words[:1] != () and term.words[0].name == "*" and not term.words[0].whole
 
 
+def depth_of(side):
+    """How many dimensions ``*`` stands for."""
+    return max([sum([x[0] in ("*", "new") for x in labels or ()]) for labels in side])
+
+
 def led_shapes(call, starred):
     """The shape of an element of each input with as many dimensions of ``*`` as any has; None for
     an input without ``*``. None if one lacks dimensions that the notation names."""
     if call.terms[0].flat:
         return call.shapes
-    own, depths = [[sum([x[0] in ("*", "new") for x in labels or ()]) for labels in side]
-                   for side in (call.ins, call.outs)]
-    depth = max(depths)
-    if min(depths) < max(own) or depth > max(own) and not call.column.outs[0].of:
+    own = [depth_of([labels]) for labels in call.ins]
+    depth = max(depth_of(call.ins), depth_of(call.outs))
+    if depth_of(call.ins) != depth_of(call.outs) and not call.column.outs[0].of:
         return None
     found = []
     for shape, labels, n, term, s in zip(call.shapes, call.ins, own, call.terms, starred):
@@ -234,9 +241,9 @@ def joined_with(name, call, label):
         for shape, d in sized:
             attrs = {**attrs, shape: with_size(attrs[shape], d, F.size * n)}
         found = getattr(F.inner, name)(*below, **attrs)
-        if len(outs) == 1:
-            return parted(F, found, outs[0], n)
-        return tuple([parted(F, y, d, n) for y, d in zip(found, outs)])
+        if isinstance(found, (tuple, list)):
+            return tuple([parted(F, y, d, n) for y, d in zip(found, outs)])
+        return parted(F, found, outs[0], n)
     return run
 
 

@@ -52,16 +52,21 @@ def one_target(target):
 
 def select_targets(F, target, ignore_index):
     """Targets without those to be ignored (0 instead), and a mask of those that count (None if all do)."""
-    if ignore_index < 0 and (not target.size or F.xp.minimum.reduce(target, None) >= 0):
+    if ignore_index < 0 and (not target.size or everywhere(F, F.xp.minimum.reduce(target, None) >= 0)):
         return target, None
     valid = target != ignore_index
-    return (target, None) if valid.all() else (target * valid, valid)
+    return (target, None) if everywhere(F, valid.all()) else (target * valid, valid)
+
+
+def everywhere(F, truth):
+    """`truth`, a 0-d array; of a batch, whether it is True in all of its elements."""
+    return F.physical(truth).all() if F.depth else truth
 
 
 def pick(F, input, safe):
     """`input` at the target classes."""
     try:
-        if safe.size and F.xp.minimum.reduce(safe, None) < 0:
+        if safe.size and not everywhere(F, F.xp.minimum.reduce(safe, None) >= 0):
             raise IndexError                               # NumPy would count it from the end
         if input.ndim == 2:
             return input[F.xp.arange(len(safe)), safe]
@@ -69,6 +74,7 @@ def pick(F, input, safe):
         return F.xp.take_along_axis(input, F.xp.expand_dims(safe, dim), dim).squeeze(dim)
     except IndexError:
         n = input.shape[class_dim(input.shape)]
+        safe = F.physical(safe)
         wrong = safe[(safe < 0) | (safe >= n)].reshape(-1)[0]
         raise IndexError(f"Target {int(wrong)} is out of bounds: class indices go from 0 to {n - 1}") from None
 
@@ -94,13 +100,15 @@ def reduce_classes(F, values, weight, safe, valid, reduction):
 
 def divide(F, x, n):
     """``x / n``, NaN for 0 / 0."""
-    return x * F.xp.nan if n.__class__ is int and n == 0 else x / n
+    if n.__class__ is int:
+        return x / n if n else x * F.xp.nan
+    return x / (n if n.dtype == x.dtype else n.astype(x.dtype))
 
 
 def weight_sum(F, weight, safe, valid):
     """The divisor of a mean: the weights of the targets that count, or their number."""
     if weight is None:
-        return safe.size if valid is None else int(F.xp.count_nonzero(valid))
+        return safe.size if valid is None else F.xp.count_nonzero(valid)
     return F.xp.add.reduce(weights_of(F, weight, safe, valid), None)
 
 
@@ -160,10 +168,19 @@ def target_scale(F, grad, target, weight, ignore_index, reduction):
     """Minus the derivative of the loss by the log-probability of each target (or of all); and the safe targets."""
     safe, valid = select_targets(F, target, ignore_index)
     if reduction == "mean":
-        n = weight_sum(F, weight, safe, valid)
-        grad = grad / n if n != 0 else grad * 0            # no target counts: the loss is NaN, its gradient 0
+        grad = shared_out(F, grad, weight_sum(F, weight, safe, valid))
     w = weights_of(F, weight, safe, valid)
     return grad if w is None else grad * w, safe
+
+
+def shared_out(F, grad, n):
+    """``grad / n``; 0 where no target counts: there the loss is NaN."""
+    if n.__class__ is int:
+        return grad / n if n else grad * 0
+    n = n.astype(grad.dtype)
+    if everywhere(F, n != 0):
+        return grad / n
+    return F.xp.where(n != 0, grad / F.xp.where(n != 0, n, 1), grad * 0)
 
 
 def add_at_targets(F, out, scale, safe):
@@ -230,7 +247,8 @@ def cross_entropy_backward(F, grad, input, target: Other, weight: Other = None, 
     dim = class_dim((powers if input is None else input).shape)
     scale, safe = target_scale(F, grad, target, weight, ignore_index, reduction)
     share = powers / totals if input is None else F.softmax(input, dim=dim)
-    out = share * (F.xp.expand_dims(scale, dim) if scale.ndim else scale)
+    out = F.xp.empty(share.shape, share.dtype)             # with room for all elements of a batch
+    F.xp.multiply(share, F.xp.expand_dims(scale, dim) if scale.ndim else scale, out=out)
     add_at_targets(F, out, scale, safe)
     return out
 
