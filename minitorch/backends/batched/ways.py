@@ -15,6 +15,8 @@ Where none is open, the reference runs on batched arrays. The choice is made onc
 dimensions, the inputs mapped over and the attributes.
 """
 
+from typing import NamedTuple
+
 from ...core.errors import checked_dim
 from ...ops.labels import bind
 from ...ops.linalg.einsum import contract_all
@@ -44,13 +46,13 @@ def by_labels(op, full, general):
             way = ways.get(key)
         except TypeError:                                  # a list among the attributes
             return general(F, *arrays, **attrs)
+        if way is None and tree_any(is_array, attrs):      # an index, another one each time
+            return general(F, *arrays, **attrs)
         try:
             if way is not None:
                 return way(F, arrays, attrs)
             way = way_of(op, name, shapes, attrs) or referring(general)
             result = way(F, arrays, attrs)
-            if tree_any(lambda x: x.__class__ is Batched, attrs):
-                return result                              # another index each time
         except Unbatched:
             raise
         except Exception:
@@ -61,6 +63,10 @@ def by_labels(op, full, general):
         ways[key] = way
         return result
     return call
+
+
+def is_array(x):
+    return x.__class__ is Batched
 
 
 def refuse(F, name, arrays, attrs):
@@ -74,26 +80,40 @@ def referring(general):
     return lambda F, arrays, attrs: general(F, *arrays, **attrs)
 
 
+class Case(NamedTuple):
+    """What a way depends on."""
+
+    op: object
+    name: str                   # of the function of the backend below
+    call: object                # the labels, `Bound`, of the call for one element
+    mapped: list                # True for each input mapped over
+    numbers: list               # True for each input that is a number
+    size: int                   # of the batch
+
+
 def way_of(op, name, shapes, attrs):
-    """The way of a call whose inputs have values of these shapes, () for a number: a function of
-    the backend, a list of arrays and a dict of attributes; None if none is open."""
+    """The way of a call whose inputs have values of these shapes, () for a number; None if none is
+    open. It is a function of the backend, a list of arrays and a dict of attributes."""
     mapped = [bool(shape) and shape[0] != 1 for shape in shapes]
-    size = next((shape[0] for shape, m in zip(shapes, mapped) if m), 1)
+    if not any(mapped):
+        return once(name)
     try:
         call = bind(op, [shape and shape[1:] for shape in shapes], {**dict(op.attrs), **attrs})
     except ValueError:                                     # the reference finds the words
         return None
-    return None if call is None else way(op, name, call, mapped, size)
+    if call is None:
+        return None
+    size = shapes[mapped.index(True)][0]
+    return way(Case(op, name, call, mapped, [shape == () for shape in shapes], size))
 
 
-def way(op, name, call, mapped, size):
-    if not any(mapped):
-        return once(name)
+def way(case):
+    call = case.call
+    if not any(case.mapped):
+        return once(case.name)
     if call.reduction is not None and call.attrs[call.reduction] != "none":
-        return combine(op, name, call, mapped, size)
-    return (fold(op, name, call, mapped, first=True) or lead(name, call, mapped, size)
-            or contract(op, call, mapped) or add(op, name, call, mapped, size)
-            or fold(op, name, call, mapped))
+        return combine(case)
+    return (fold(case, first=True) or lead(case) or contract(case) or add(case) or fold(case))
 
 
 def once(name):
@@ -104,30 +124,30 @@ def once(name):
 
 
 # ---- one more of * -------------------------------------------------------------------------------
-def lead(name, call, mapped, size):
+def lead(case):
+    call, size = case.call, case.size
     starred = [has_star(term) for term in call.terms]
     if not all([has_star(term) for term in call.column.outs]) or any(
-            [m and not s for m, s in zip(mapped, starred)]):
+            [m and not s for m, s in zip(case.mapped, starred)]):
         return None
-    moved = shifted_places(call)
-    shapes = led_shapes(call, starred)
+    moved, shapes = shifted_places(call), led_shapes(case, starred)
     if moved is None or shapes is None:
         return None
+    dropped = depth_of(call.ins) - depth_of(call.outs)     # dimensions that are summed
     for term, shape in zip(call.column.outs, call.out_shapes):
         if term.flat:
             moved[term.words[0].name] = (size, *shape)
         elif term.of:
-            moved[term.of] = (size, *(1,) * (depth_of(call.ins) - depth_of(call.outs)), *shape)
-    alike = needs_all(call)
-    hows = [led(shape, size if m or alike else 1, len(shape or ()) == len(labels or ()), m)
-            for shape, labels, m in zip(shapes, call.ins, mapped)]
-    dropped = depth_of(call.ins) > depth_of(call.outs)
+            moved[term.of] = (size, *(1,) * dropped, *shape)
+    alike, name, shape = needs_all(call), case.name, (size, *call.out_shapes[0])
+    hows = [led(shape, size if m or alike else 1, shape == old, m)
+            for shape, old, m in zip(shapes, call.shapes, case.mapped)]
 
     def run(F, arrays, attrs):
         below = [how(F, x) for how, x in zip(hows, arrays)]
         found = getattr(F.inner, name)(*below, **({**attrs, **moved} if moved else attrs))
-        if dropped:
-            found = found.reshape((size, *call.out_shapes[0]))
+        if dropped > 0:
+            found = found.reshape(shape)
         return batched(F, found) if hasattr(found, "shape") else wrapped(F, found)
     return run
 
@@ -142,24 +162,26 @@ def depth_of(side):
     return max([sum([x[0] in ("*", "new") for x in labels or ()]) for labels in side])
 
 
-def led_shapes(call, starred):
+def led_shapes(case, starred):
     """The shape of an element of each input with as many dimensions of ``*`` as any has; None for
     an input without ``*``. None if one lacks dimensions that the notation names."""
+    call = case.call
     if call.terms[0].flat:
         return call.shapes
-    own = [depth_of([labels]) for labels in call.ins]
     depth = max(depth_of(call.ins), depth_of(call.outs))
     if depth_of(call.ins) != depth_of(call.outs) and not call.column.outs[0].of:
         return None
     found = []
-    for shape, labels, n, term, s in zip(call.shapes, call.ins, own, call.terms, starred):
-        if shape is None or not s:
+    for shape, labels, term, s, number in zip(call.shapes, call.ins, call.terms, starred,
+                                              case.numbers):
+        if shape is None or number or not s:
             found.append(None)
             continue
+        own = depth_of([labels])
         named = sum([word.name != "*" and not word.group for word in term.words])
-        if len(labels) - n < named or n < depth and labels and labels[0][0] != "*":
+        if len(labels) - own < named or own < depth and labels and labels[0][0] != "*":
             return None
-        found.append((1,) * (depth - n) + shape)
+        found.append((1,) * (depth - own) + shape)
     return found
 
 
@@ -168,11 +190,10 @@ def led(shape, size, unchanged, mapped):
     if shape is None:
         return lambda F, x: shared(x)
     if unchanged and (mapped or size == 1):
-        return lambda F, x: x.value if x.__class__ is Batched else x
+        return lambda F, x: x.value
     if mapped or size == 1:
         return lambda F, x: x.value.reshape((size, *shape))
-    return lambda F, x: F.inner.xp.broadcast_to(lifted(F, x).value.reshape((1, *shape)),
-                                                (size, *shape))
+    return lambda F, x: F.inner.xp.broadcast_to(x.value.reshape((1, *shape)), (size, *shape))
 
 
 def needs_all(call):
@@ -203,15 +224,16 @@ def shifted_places(call):
 
 
 # ---- joined with a dimension ---------------------------------------------------------------------
-def fold(op, name, call, mapped, first=False):
+def fold(case, first=False):
     """`first`: with the first dimension, so that no array is copied."""
-    for label in call.sizes:
-        if can_fold(call, mapped, label, first):
-            return joined_with(name, call, label)
+    for label in case.call.sizes:
+        if can_fold(case, label, first):
+            return joined_with(case, label)
     return None
 
 
-def can_fold(call, mapped, label, first):
+def can_fold(case, label, first):
+    call, mapped = case.call, case.mapped
     inputs = [labels for labels, m in zip(call.ins, mapped) if m]
     if label in call.whole or label[0] == "*" or not all(
             [labels.count(label) == 1 for labels in (*inputs, *call.outs)]):
@@ -229,7 +251,8 @@ def stretched(call, labels):
                 for x, n in zip(own, shape) if x in labels])
 
 
-def joined_with(name, call, label):
+def joined_with(case, label):
+    call, name = case.call, case.name
     ins = [labels.index(label) if labels and label in labels else None for labels in call.ins]
     outs = [labels.index(label) for labels in call.outs]
     sized = [(term.of, d) for term, d in zip(call.column.outs, outs) if term.of]
@@ -266,10 +289,11 @@ def parted(F, y, d, n):
 
 
 # ---- sums of products ----------------------------------------------------------------------------
-def contract(op, call, mapped):
+def contract(case):
     """A sum of products has one more letter."""
-    attributes = set(call.attrs) - {str(op.dims).strip("{}")}
-    if not is_product(op, call) or attributes or any(
+    call, mapped = case.call, case.mapped
+    attributes = set(call.attrs) - {str(case.op.dims).strip("{}")}
+    if not is_product(case.op, call) or attributes or any(
             [labels is not None and plus for labels, plus in zip(call.ins, call.plus)]):
         return None
     if "equation" not in call.attrs and stretched(call, [x for x in call.sizes if x[0] != "*"]):
@@ -293,18 +317,19 @@ def is_product(op, call):
 
 
 # ---- results that are made of others ---------------------------------------------------------------
-def add(op, name, call, mapped, size):
+def add(case):
     """Without an input that is added to the result and may be left out; it is added then."""
+    call, op = case.call, case.op
+    if op.complex != "holomorphic":                        # it is not linear
+        return None
     for i, labels in enumerate(call.ins):
         if call.plus[i] and labels and op.inputs[i].optional and not call.whole & {*labels}:
             break
     else:
         return None
-    if op.complex != "holomorphic":                        # it is not linear
-        return None
     shapes = [None if k == i else shape for k, shape in enumerate(call.shapes)]
-    rest = way(op, name, bind(op, shapes, call.attrs), [m and k != i for k, m in enumerate(mapped)],
-               size)
+    rest = way(case._replace(call=bind(op, shapes, call.attrs),
+                             mapped=[m and k != i for k, m in enumerate(case.mapped)]))
     places = [labels.index(x) if x in labels else None for x in call.outs[0]]
 
     def run(F, arrays, attrs):
@@ -314,12 +339,13 @@ def add(op, name, call, mapped, size):
     return None if rest is None else run
 
 
-def combine(op, name, call, mapped, size):
+def combine(case):
     """The terms of a loss, and their sum or mean."""
+    call = case.call
     how = {call.reduction: "none"}
     if set(call.sizes) & call.whole == set(call.sizes):
         return None                                        # a mean that counts weights
-    rest = way(op, name, bind(op, call.shapes, {**call.attrs, **how}), mapped, size)
+    rest = way(case._replace(call=bind(case.op, call.shapes, {**call.attrs, **how})))
     reduction = "mean" if call.by == "avg" else "sum"
 
     def run(F, arrays, attrs):

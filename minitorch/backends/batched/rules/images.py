@@ -12,10 +12,10 @@ from ..backend import rule
 def by_groups(name, below, back):
     """Enter a rule; `below` brings the second input into the shape of one with more groups, `back`
     a result into that of all elements of the batch."""
-    def call(F, x, y, bias=None, *, geometry=None, **attrs):
-        more = geometry._replace(groups=geometry.groups * F.size)
-        found = getattr(F.inner, name)(channels(over(F, x)), below(over(F, y)), geometry=more,
-                                       **attrs)
+    def call(F, x, y, bias=None, **attrs):
+        geometry = attrs["geometry"]
+        attrs["geometry"] = geometry._replace(groups=geometry.groups * F.size)
+        found = getattr(F.inner, name)(channels(over(F, x)), below(over(F, y)), **attrs)
         out = batched(F, back(found, F.size))
         return out if bias is None else out + bias.reshape((-1, *(1,) * (out.ndim - 2)))
     rule(name)(call)
