@@ -1,6 +1,7 @@
 """`func.vmap`: every op on a batch beside a loop, gradients, nesting, randomness, writes in place, custom functions."""
 
 import copy
+import itertools
 import random
 import warnings
 
@@ -553,6 +554,66 @@ def test_vectors_side_by_side():
 def test_pairs_of_results_in_a_batch():
     mantissa, exponent = torch.vmap(torch.frexp)(torch.tensor([[8.0, 3.0], [0.5, 1.0]]))
     assert (mantissa * 2.0 ** exponent).tolist() == [[8, 3], [0.5, 1]]
+
+
+def looped(f, in_dims, *args):
+    """The results of `f` for each element of a batch, stacked."""
+    size = next(len(x) for x, d in zip(args, in_dims) if d is not None)
+    return torch.stack([f(*[x if d is None else x[i] for x, d in zip(args, in_dims)]) for i in range(size)])
+
+
+def choices_of(n):
+    """Which of `n` arguments are mapped over, one at least."""
+    return [dims for dims in itertools.product((0, None), repeat=n) if any([d == 0 for d in dims])]
+
+
+def check_all(f, *args):
+    """`f` on a batch, for every choice of mapped arguments, equals a loop, and no op runs element by element."""
+    before = vmap_fallbacks()
+    for dims in choices_of(len(args)):
+        given = [x if d == 0 else x[0] for x, d in zip(args, dims)]
+        assert torch.allclose(vmap(f, dims)(*given), looped(f, dims, *given)), dims
+    assert vmap_fallbacks() == before
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_images_sampled_at_positions(mode, padding):
+    torch.manual_seed(0)
+    images = torch.randn(3, 2, 2, 5, 4, dtype=torch.float64)
+    grids = torch.rand(3, 2, 4, 4, 2, dtype=torch.float64) * 3 - 1.5
+
+    def sampled(image, grid):
+        return F.grid_sample(image, grid, mode, padding, align_corners=False)
+    check_all(sampled, images, grids)
+    check_all(grad(lambda image, grid: sampled(image, grid).sin().sum()), images, grids)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_embeddings(mode):
+    torch.manual_seed(0)
+    indices, tables = torch.randint(0, 6, (3, 4, 2)), torch.randn(3, 6, 3, dtype=torch.float64)
+    starts = torch.tensor([[0, 2, 5], [0, 1, 1], [0, 8, 8]])
+    check_all(lambda i, table: F.embedding_bag(i, table, mode=mode), indices, tables)
+    check_all(lambda i, table, start: F.embedding_bag(i, table, start, mode=mode), indices.reshape(3, 8), tables,
+              starts)
+    check_all(lambda i, table: grad(lambda table: F.embedding_bag(i, table, mode=mode).sin().sum())(table), indices,
+              tables)
+    if mode != "max":                                      # which elements count differs between bags
+        check_all(lambda i, table: F.embedding_bag(i, table, mode=mode, padding_idx=1), indices, tables)
+
+
+def test_writes_of_a_batch_into_a_tensor_of_outside():
+    values, places = torch.randn(3, 4), torch.tensor([[0, 1], [2, 3], [1, 0]])
+    base = torch.zeros(4)
+    for accumulate in (False, True):
+        def put(value, place, accumulate=accumulate):
+            return base.index_put((place,), value[:2], accumulate)
+        check_all(put, values, places)
+    check_all(lambda value, mask: base.index_put((mask,), value.sum()), values, values > 0)
+    assert base.tolist() == [0] * 4
+    with pytest.raises(RuntimeError, match="inplace arithmetic"):
+        vmap(lambda place: base.index_put_((place,), torch.ones(2)))(places)
 
 
 def test_products_of_the_wrong_shapes_in_a_batch():

@@ -7,12 +7,13 @@ functions here are a line that calls one.
 
 from ...core import dtypes, ranges
 from ...core.errors import checked_dim, not_implemented, worded
+from ...core.grad_mode import grad_mode
 from ...core.op import Number, Other
 from ...core.tensor import Tensor, wrap
 from ..define import composite, op
 from ..shapes.shape import ints
 from ..shapes.view import row_major
-from .index import _index_put, index_put_accumulate
+from .index import _index_put, index_put_accumulate, of_one_batch
 
 
 # ---- indices and their checks ------------------------------------------------------------------------------
@@ -481,6 +482,8 @@ def index_put(input, indices, values, accumulate=False):
         if part.array.dtype.kind not in "iub":
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         parts.append(part.array.astype(bool) if part.array.dtype == "uint8" else part.array)
+    if grad_mode.batches:
+        input = of_one_batch(input, tuple(indices))
     return (index_put_accumulate if accumulate else _index_put)(input, values, tuple(parts))
 
 

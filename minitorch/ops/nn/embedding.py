@@ -1,11 +1,14 @@
 """Op definitions: embeddings (rows of a table looked up by index, singly or in bags)."""
 
+from ...core.grad_mode import grad_mode
 from ...core.graph import bump_version
 from ...core.op import Other
 from ...core.registry import guests
 from ...core.tensor import wrap
 from ..creation.create import zeros
 from ..define import composite, op
+from ..elementwise.compare import where
+from ..indexing.index import of_one_batch
 
 
 @op(dims="*, [v] d -> * d by moving",
@@ -162,6 +165,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
     count. An empty bag gives zeros. The other arguments are `embedding`'s.
     """
     check_bag(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)
+    if grad_mode.batches:
+        weight = of_one_batch(weight, (input, offsets))
     backend, xp = weight.backend, weight.backend.xp
     index = input.to(weight.device).array
     offsets = offsets if offsets is None else offsets.to(weight.device).array
@@ -169,7 +174,10 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
     index = index.reshape(-1)
     if max_norm is not None:
         renormalise(weight, index, max_norm, norm_type)
-    if padding_idx is not None:
+    counted = n
+    if padding_idx is not None and backend.depth and mode != "max":
+        bags, n = xp.where(index == padding_idx % len(weight.array), n, bags), n + 1
+    elif padding_idx is not None:
         padding_idx %= len(weight.array)
         kept = xp.flatnonzero(index != padding_idx)
         index, bags = index[kept], bags[kept]
@@ -184,7 +192,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
     if mode == "mean":
         sizes = xp.maximum(xp.bincount(bags, minlength=n), 1).astype(weight.array.dtype)
         out = out / wrap(sizes[:, None], backend)
-    return out
+    return out if n == counted else out[:counted]          # without the bag of the padding
 
 
 def check_bag(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse):
@@ -230,9 +238,8 @@ def bag_numbers(xp, index, offsets, include_last_offset):
 def max_bags(rows, bags, n):
     """The largest element of each column in each bag, zeros for an empty bag; the gradient goes to the first one."""
     backend, xp = rows.backend, rows.backend.xp
-    used = wrap(xp.unique(bags), backend)
-    if not used.array.size:
+    if not rows.array.size:
         return zeros(n, rows.array.shape[1], dtype=rows.dtype, device=rows.device)
     first = argmax_bags(rows.detach(), wrap(bags, backend), n)
-    chosen = rows[first[used], wrap(xp.arange(rows.array.shape[1]), backend)]
-    return segment_sum(chosen, used, n)
+    chosen = rows[first, wrap(xp.arange(rows.array.shape[1]), backend)]
+    return where(wrap(xp.bincount(bags, minlength=n)[:, None] > 0, backend), chosen, 0.0)

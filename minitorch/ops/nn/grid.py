@@ -55,7 +55,7 @@ def read(input, indices):
     out = (input.shape[0], input.shape[1], *flat.shape[1:])
     found = gather_last(input.reshape(*input.shape[:2], prod(sizes)), whole(xp, flat, out, input),  1)
     found = found.reshape(out)
-    return found if inside.all() else where(wrap(xp.broadcast_to(inside[:, None], out), input.backend), found, 0.0)
+    return found if input.backend.physical(inside).all() else where(wrap(xp.broadcast_to(inside[:, None], out), input.backend), found, 0.0)
 
 
 def whole(xp, flat, out, like):
@@ -120,7 +120,7 @@ def finite(place):
     """`place` with infinite and NaN positions moved far outside the image, but within the range of indices."""
     xp, x = place.backend.xp, place.array
     sound = xp.abs(x) < FAR
-    if sound.all():
+    if place.backend.physical(sound).all():
         return place
     far = xp.where(x > 0, FAR, -FAR).astype(x.dtype)
     return where(wrap(sound, place.backend), place, wrap(far, place.backend))

@@ -1,21 +1,28 @@
-"""Rules of ops that look at values: their references branch on them, which a batch cannot."""
+"""Rules of ops that look at values, or keep some: their references branch on them."""
 
 from ....core.errors import worded
-from ..array import Batched, batched, is_shared, lifted, physical, shared, values, varying
+from ..array import Unbatched, batched, is_shared, lifted, physical, shared, values
 from ..backend import rule
 
 
+# Values: a mask that differs has a result of no one size, which is refused, not run in a loop.
+@rule("index")
+def index(F, input, *, index):
+    try:
+        return F.read(input, index)
+    except Unbatched as error:
+        raise worded(RuntimeError(str(error))) from None
+
+
+# Values: the reference sorts what to look for, which one search cannot do for a batch.
 @rule("isin")
 def isin(F, elements, test_elements, *, assume_unique=False, invert=False):
-    if is_shared(test_elements):
-        flat = elements.value if elements.__class__ is Batched else elements
-        found = F.inner.isin(flat, shared(test_elements), assume_unique=assume_unique, invert=invert)
-        return batched(F, found)
     elements, tests = lifted(F, elements), test_elements.reshape((-1,))
     found = (elements[(..., None)] == tests).any(-1)
     return ~found if invert else found
 
 
+# Values: the reference takes as many elements as the mask has, here each place says which.
 @rule("masked_scatter")
 def masked_scatter(F, input, mask, source):
     xp = F.xp
@@ -29,6 +36,7 @@ def masked_scatter(F, input, mask, source):
     return xp.where(mask, chosen.reshape(input.shape), input)
 
 
+# Values: as for `masked_scatter`, whose elements come in the order of the mask.
 @rule("masked_select_backward")
 def masked_select_backward(F, input, mask, *, shape):
     xp = F.xp
@@ -40,13 +48,8 @@ def masked_select_backward(F, input, mask, *, shape):
     return xp.where(mask, xp.take(input, take).reshape(shape), xp.zeros((), input.dtype))
 
 
-@rule("unique_indices")
-def unique_indices(F, input, *, size):
-    if not is_shared(input):
-        raise worded(RuntimeError(varying("the indices of index_fill")))
-    return batched(F, F.inner.unique_indices(shared(input), size=size)[None])
-
-
+# Speed: all elements of the batch are rows of one layer; what it keeps has no labels, and the
+# backward pass computes that again.
 @rule("rnn_layer")
 def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
     weights = (w_ih, w_hh, b_ih, b_hh)
