@@ -81,7 +81,7 @@ def referring(general):
 
 
 class Case(NamedTuple):
-    """What a way depends on."""
+    """All that a way depends on."""
 
     op: object
     name: str                   # of the function of the backend below
@@ -153,13 +153,13 @@ def lead(case):
 
 
 def has_star(term):
-    """True if a term begins with ``*``, of which one more does not matter."""
+    """True if a term begins with ``*`` that the op does not need whole."""
     return term.words[:1] != () and term.words[0].name == "*" and not term.words[0].whole
 
 
 def depth_of(side):
     """How many dimensions ``*`` stands for."""
-    return max([sum([x[0] in ("*", "new") for x in labels or ()]) for labels in side])
+    return max([sum([x[0] == "*" for x in labels or ()]) for labels in side])
 
 
 def led_shapes(case, starred):
@@ -216,7 +216,7 @@ def shifted_places(call):
         given, n = call.attrs[name], max(ndims[name])
         several = isinstance(given, (tuple, list))
         dims = given if several else (given,)
-        if given is None or given == () or len(ndims[name]) > 1 and min(dims) < 0:
+        if given is None or given == () or given.__class__ is bool or len(ndims[name]) > 1 and min(dims) < 0:
             return None
         dims = tuple([checked_dim(d, n) + 1 for d in dims])
         found[name] = dims if several else dims[0]
