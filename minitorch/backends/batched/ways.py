@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ...core.errors import checked_dim
 from ...ops.labels import bind
-from ...ops.linalg.einsum import contract_all
+from ...ops.linalg.einsum import contract_all, contract_two, plan_of_two
 from ...utils._pytree import tree_any, tree_map
 from .array import Batched, Unbatched, batched, lifted, over, shared, wrapped
 
@@ -95,22 +95,20 @@ def way_of(op, name, shapes, attrs):
     """The way of a call whose inputs have values of these shapes, () for a number; None if none is
     open. It is a function of the backend, a list of arrays and a dict of attributes."""
     mapped = [bool(shape) and shape[0] != 1 for shape in shapes]
-    if not any(mapped):
-        return once(name)
     try:
         call = bind(op, [shape and shape[1:] for shape in shapes], {**dict(op.attrs), **attrs})
     except ValueError:                                     # the reference finds the words
         return None
     if call is None:
         return None
-    size = shapes[mapped.index(True)][0]
+    size = shapes[mapped.index(True)][0] if any(mapped) else 1
     return way(Case(op, name, call, mapped, [shape == () for shape in shapes], size))
 
 
 def way(case):
     call = case.call
     if not any(case.mapped):
-        return once(case.name)
+        return lead(case) or once(case.name)
     if call.reduction is not None and call.attrs[call.reduction] != "none":
         return combine(case)
     return (fold(case, first=True) or lead(case) or contract(case) or add(case) or fold(case))
@@ -302,11 +300,21 @@ def contract(case):
     terms = ["Z" * m + "".join([letters[x] for x in labels])
              for m, labels in zip(mapped, call.ins) if labels is not None]
     equation = ",".join(terms) + "->Z" + "".join([letters[x] for x in call.outs[0]])
+    places = [(i, m) for i, m in enumerate(mapped) if call.shapes[i] is not None]
 
     def run(F, arrays, attrs):
-        arrays = [x.value if m else shared(x) for x, m in zip(arrays, mapped) if x is not None]
+        arrays = [arrays[i].value if m else arrays[i].value[0] for i, m in places]
         return batched(F, contract_all(F.inner, F.inner.gemm, arrays, equation))
-    return run
+    if len(places) > 2:
+        return run
+    (i, first), (j, second) = places
+    found = plan_of_two(equation, *[(case.size,) * m + call.shapes[i] for i, m in places])
+
+    def run_two(F, arrays, attrs):
+        a, b = arrays[i].value, arrays[j].value
+        return batched(F, contract_two(F.inner, F.inner.gemm, a if first else a[0],
+                                       b if second else b[0], found))
+    return run_two
 
 
 def is_product(op, call):

@@ -144,19 +144,44 @@ def contract_pair(F, product, a, in_a, b, in_b, keep):
     return (out if out.shape == shape else out.reshape(shape)), letters
 
 
+@functools.lru_cache(1000)
+def plan_of_two(equation, a, b):
+    """The plan of the contraction of two operands of shapes `a` and `b`: True if they change places,
+    a `Shape` for each, whether anything is summed, the shape of the product and its new order."""
+    inputs, output = equation.split("->")
+    in_a, in_b = inputs.split(",")
+    # what leads in the result comes first: its letters are in order then
+    swapped = next((c not in in_a for c in output if c not in in_a or c not in in_b), False)
+    if swapped:
+        a, in_a, b, in_b = b, in_b, a, in_a
+    *found, letters = plan(in_a, a, in_b, b, output)
+    return (swapped, *found, None if letters == output else [letters.index(c) for c in output])
+
+
+def contract_two(F, product, a, b, found):
+    """The contraction of two operands by a plan."""
+    swapped, shape_a, shape_b, summed, shape, order = found
+    if swapped:
+        a, b = b, a
+    a, b = shape_a(F, a), shape_b(F, b)
+    out = product(a, b) if summed else a * b
+    if out.shape != shape:
+        out = out.reshape(shape)
+    return out if order is None else out.transpose(order)
+
+
 def contract_all(F, product, operands, equation):
     """The contraction of all operands, two at a time; `product` multiplies batches of matrices."""
     inputs, output = equation.split("->")
     terms, arrays = inputs.split(","), list(operands)
-    while len(arrays) > 1:
-        i, j = (0, 1) if len(arrays) == 2 else next_pair(terms, [x.shape for x in arrays], output)
+    while len(arrays) > 2:
+        i, j = next_pair(terms, [x.shape for x in arrays], output)
         b, in_b, a, in_a = arrays.pop(j), terms.pop(j), arrays.pop(i), terms.pop(i)
-        if not terms and next((c not in in_a for c in output if c not in in_a or c not in in_b), False):
-            a, in_a, b, in_b = b, in_b, a, in_a            # what leads in the result: its letters are in order then
         made, letters = contract_pair(F, product, a, in_a, b, in_b, output + "".join(terms))
         arrays.append(made)
         terms.append(letters)
-    return arrays[0] if terms[0] == output else arrays[0].transpose([terms[0].index(c) for c in output])
+    equation = f"{','.join(terms)}->{output}"
+    return contract_two(F, product, *arrays, plan_of_two(equation, *[x.shape for x in arrays]))
 
 
 def next_pair(terms, shapes, output):
