@@ -4,13 +4,16 @@ Calls, backward passes and modules work as on any device: their results have the
 have, and count as contiguous. So a model can be built, counted and summarised that would not fit into memory;
 ``module.to_empty(device=...)`` gives its parameters memory elsewhere.
 
-It is the backend of `vmap` for a batch of no elements: the definitions and the batching rules say what each op makes of
-an element, and there is none to compute. A few ops, such as those on images, need an element: they are computed from
-zeros, and the result is thrown away. Ops that depend on values (`nonzero`, a mask as an index) raise an error.
+It is the backend of `vmap` for a batch of no elements: the definitions and the batching rules say
+what each op makes of an element, and there is none to compute. Where a rule needs an element, as
+for convolutions with weights of their own, the shapes of the results follow from index notation,
+and their dtypes from a call on zeros, one along each dimension that may be cut. Ops that depend on
+values (`nonzero`, a mask as an index) raise an error.
 """
 
 from ..core.device import device
 from ..core.errors import worded
+from ..ops.labels import attributes_for, bind
 from ..utils._pytree import tree_any, tree_map
 from .batched import draws as _draws  # noqa: F401  methods of `BatchedBackend`
 from .batched import kernels as _rules  # noqa: F401  which need the definitions
@@ -59,16 +62,32 @@ class Meta(BatchedBackend):
         return self.layered(name, call)(*arrays, **attrs)
 
     def blank_results(self, op, full, found, arrays, attrs):
-        """The results of an op: by its batching rule `found`, or from zeros where that needs an element."""
+        """The results of an op: by its batching rule `found`, or by its labels where that needs an
+        element; from zeros where it has none."""
         if op.by_values or tree_any(is_mask, attrs):
             raise unknown(op)
         try:
             return found(self, *arrays, **attrs)
         except Exception as error:
             try:
-                return self.from_zeros(op, full, arrays, attrs)
+                call = None if full and op.keeps else bind(op, [shape_of(x) for x in arrays], attrs)
+                return (self.from_zeros(op, full, arrays, attrs) if call is None
+                        else self.of_shapes(op, call, arrays))
             except Exception:
                 raise error from None                      # of what is wrong with the arguments
+
+    def of_shapes(self, op, call, arrays):
+        """The results of an op whose labels are known."""
+        def cut(labels, shape):
+            return tuple([n if x in call.whole else 1 for x, n in zip(labels, shape)])
+        arrays = [cpu.xp.zeros(cut(labels, x.shape), x.dtype) if x.__class__ is Batched else x
+                  for x, labels in zip(arrays, call.ins)]
+        attrs = attributes_for(call, [cut(*pair) for pair in zip(call.outs, call.out_shapes)])
+        found = cpu.find(op.name)(*arrays, **attrs)
+        several = isinstance(found, (tuple, list))
+        blank = [batched(self, cpu.xp.empty((0, *shape), y.dtype))
+                 for y, shape in zip(found if several else [found], call.out_shapes)]
+        return tuple(blank) if several else blank[0]
 
     def from_zeros(self, op, full, arrays, attrs):
         """The results of an op, computed from zeros and thrown away."""
@@ -80,6 +99,10 @@ class Meta(BatchedBackend):
 def zeros(x):
     """Zeros in the shape and dtype of an array without elements; anything else as it is."""
     return cpu.xp.zeros(x.shape, x.dtype) if x.__class__ is Batched else x
+
+
+def shape_of(x):
+    return None if x is None else getattr(x, "shape", ())
 
 
 def is_mask(x):
