@@ -6,9 +6,10 @@ batch, or 1 where they are the same. Tensors, autograd and derivative formulas d
 vmap: they call ops of a backend. A backend may stand on another batched one: that is a vmap in a
 vmap.
 
-How an op treats the hidden axis is derived from its definition by class (`classes.py`): elementwise ops and those of
-matrices treat it as one more leading dimension, those with `dim` count one further. For many of the
-others the reference itself is run: on batched arrays, whose functions (`functions.py`) handle the
-axis. Rules written by hand, as kernels are (`@rule`), are for speed and for ops that fit no class.
-The others run element by element (`loop.py`).
+How an op treats the hidden axis is derived from its index notation (`classes.py`): elementwise ops
+treat it as one more leading dimension, those with `dim` count one further. The labels of a call
+show how others are one call of the op on the backend below (`ways.py`). Where they do not, the
+reference itself is run: on batched arrays, whose functions (`functions.py`) handle the axis. A few
+rules are written by hand (`rules/`), each with its reason. What depends on the values of one
+element runs element by element (`loop.py`).
 """

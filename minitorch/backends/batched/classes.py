@@ -5,7 +5,9 @@ The column `dims` of a definition says which (`ops/dims.py`):
 - "elementwise": the op is. The hidden axis is one more leading dimension; arrays of fewer
   dimensions get some of size 1 behind it.
 - "along": one array and an attribute `dim`. Dimensions are counted one further.
-- "reference": all others. The reference runs on batched arrays, whose functions know of the axis.
+- "labelled": others with that column. The labels of a call say how (`ways.py`).
+- "reference": views, which take one method of the array, and ops without that column. The reference
+  runs on batched arrays, whose functions know of the axis.
 """
 
 from ...core.backend import result_only
@@ -30,10 +32,10 @@ def class_of(op):
 def derived(op, full, general=None):
     """The rule of an op, a function of the backend and what the op takes; with `full`, it returns
     all that is kept. `general`: one written by hand, for all that does not follow from `dims`."""
-    found = class_of(op)
-    if found == "labelled" and not (full and op.keeps):    # what is kept has no labels
-        return by_labels(op, full, general or reference(op, full))
-    return general or CLASSES[found](op, full)
+    general = general or CLASSES[class_of(op)](op, full)
+    if class_of(op) != "labelled" or full and op.keeps:    # what is kept has no labels
+        return general
+    return by_labels(op, full, general)
 
 
 def elementwise(op, full):

@@ -1,7 +1,7 @@
 """The rule of an op, derived from its index notation (`ops/labels.py`).
 
-The labels of a call for one element of the batch, and which of its inputs are mapped over, say which
-ways are open:
+The labels of a call for one element of the batch, and which of its inputs are mapped over, say
+which ways are open:
 
 - `lead`: the hidden axis is one more of ``*``, the first.
 - `fold`: it is joined with a dimension that all inputs mapped over and all results have, and that
@@ -11,10 +11,11 @@ ways are open:
 - `add`: what is added to the result (``+ m``) is added afterwards.
 - `once`: no input is mapped over.
 
-Where none is open, the reference runs on batched arrays. The choice is made once for the numbers of
-dimensions, the inputs mapped over and the attributes.
+Where none is open, the reference runs on batched arrays, or a rule written by hand. The choice is
+made once for the shapes and attributes of a call, and kept.
 """
 
+from math import prod
 from typing import NamedTuple
 
 from ...core.errors import checked_dim
@@ -24,7 +25,6 @@ from ...utils._pytree import tree_any, tree_map
 from .array import Batched, Unbatched, batched, lifted, over, shared, wrapped
 
 __all__ = ["by_labels"]
-
 
 LIMIT = 4096                   # of the ways of an op that are kept
 
@@ -43,16 +43,16 @@ def by_labels(op, full, general):
                    for x in arrays]
         shapes, key = key, (*key, *attrs.items())
         try:
-            way = ways.get(key)
+            found = ways.get(key)
         except TypeError:                                  # a list among the attributes
             return general(F, *arrays, **attrs)
-        if way is None and tree_any(is_array, attrs):      # an index, another one each time
+        if found is None and tree_any(is_array, attrs):    # an index, another one each time
             return general(F, *arrays, **attrs)
         try:
-            if way is not None:
-                return way(F, arrays, attrs)
-            way = way_of(op, name, shapes, attrs) or referring(general)
-            result = way(F, arrays, attrs)
+            if found is not None:
+                return found(F, arrays, attrs)
+            found = way_of(op, name, shapes, attrs) or referring(general)
+            result = found(F, arrays, attrs)
         except Unbatched:
             raise
         except Exception:
@@ -60,7 +60,7 @@ def by_labels(op, full, general):
             raise
         if len(ways) == LIMIT:
             ways.clear()
-        ways[key] = way
+        ways[key] = found
         return result
     return call
 
@@ -106,15 +106,17 @@ def way_of(op, name, shapes, attrs):
 
 
 def way(case):
+    """The first way that is open: those come first that copy nothing and call one kernel."""
     call = case.call
     if not any(case.mapped):
         return lead(case) or once(case.name)
     if call.reduction is not None and call.attrs[call.reduction] != "none":
         return combine(case)
-    return (fold(case, first=True) or lead(case) or contract(case) or add(case) or fold(case))
+    return fold(case, first=True) or lead(case) or contract(case) or add(case) or fold(case)
 
 
 def once(name):
+    """No input is mapped over: the op for one element."""
     def run(F, arrays, attrs):
         found = getattr(F.inner, name)(*[shared(x) for x in arrays], **attrs)
         return tree_map(lambda y: None if y is None else batched(F, y[None]), found)
@@ -123,23 +125,21 @@ def once(name):
 
 # ---- one more of * -------------------------------------------------------------------------------
 def lead(case):
-    call, size = case.call, case.size
-    starred = [has_star(term) for term in call.terms]
-    if not all([has_star(term) for term in call.column.outs]) or any(
-            [m and not s for m, s in zip(case.mapped, starred)]):
+    """The hidden axis is one more of ``*``, the first."""
+    call, size, name = case.call, case.size, case.name
+    needed = [*call.column.outs, *[term for term, m in zip(call.terms, case.mapped) if m]]
+    if not all([has_star(term) for term in needed]):
         return None
-    moved, shapes = shifted_places(call), led_shapes(case, starred)
+    moved, shapes = shifted_places(call), led_shapes(case)
     if moved is None or shapes is None:
         return None
     dropped = depth_of(call.ins) - depth_of(call.outs)     # dimensions that are summed
     for term, shape in zip(call.column.outs, call.out_shapes):
-        if term.flat:
-            moved[term.words[0].name] = (size, *shape)
-        elif term.of:
+        if term.of:
             moved[term.of] = (size, *(1,) * dropped, *shape)
-    alike, name, shape = needs_all(call), case.name, (size, *call.out_shapes[0])
-    hows = [led(shape, size if m or alike else 1, shape == old, m)
-            for shape, old, m in zip(shapes, call.shapes, case.mapped)]
+    all_sizes, shape = needs_all(call), (size, *call.out_shapes[0])
+    hows = [led(led_shape, size if m or all_sizes else 1, led_shape == old, m)
+            for led_shape, old, m in zip(shapes, call.shapes, case.mapped)]
 
     def run(F, arrays, attrs):
         below = [how(F, x) for how, x in zip(hows, arrays)]
@@ -152,7 +152,8 @@ def lead(case):
 
 def has_star(term):
     """True if a term begins with ``*`` that the op does not need whole."""
-    return term.words[:1] != () and term.words[0].name == "*" and not term.words[0].whole
+    return bool(term.words) and not term.flat and term.words[0][:1] == ("*",) and (
+        not term.words[0].whole)
 
 
 def depth_of(side):
@@ -160,19 +161,15 @@ def depth_of(side):
     return max([sum([x[0] == "*" for x in labels or ()]) for labels in side])
 
 
-def led_shapes(case, starred):
+def led_shapes(case):
     """The shape of an element of each input with as many dimensions of ``*`` as any has; None for
     an input without ``*``. None if one lacks dimensions that the notation names."""
-    call = case.call
-    if call.terms[0].flat:
-        return call.shapes
+    call, found = case.call, []
     depth = max(depth_of(call.ins), depth_of(call.outs))
     if depth_of(call.ins) != depth_of(call.outs) and not call.column.outs[0].of:
         return None
-    found = []
-    for shape, labels, term, s, number in zip(call.shapes, call.ins, call.terms, starred,
-                                              case.numbers):
-        if shape is None or number or not s:
+    for shape, labels, term, number in zip(call.shapes, call.ins, call.terms, case.numbers):
+        if shape is None or number or not has_star(term):
             found.append(None)
             continue
         own = depth_of([labels])
@@ -207,23 +204,23 @@ def shifted_places(call):
     ndims = {}
     for terms, shapes in ((call.terms, call.shapes), (call.column.outs, call.out_shapes)):
         for term, shape in zip(terms, shapes):
-            for word in [] if term.flat or shape is None else term.words:
+            for word in () if shape is None else term.words:
                 ndims.setdefault(word.at or word.name, set()).add(len(shape))
     found = {}
     for name in [name for name in ndims if name in call.attrs]:
-        given, n = call.attrs[name], max(ndims[name])
-        several = isinstance(given, (tuple, list))
+        given, several = call.attrs[name], isinstance(call.attrs[name], (tuple, list))
         dims = given if several else (given,)
-        if given is None or given == () or given.__class__ is bool or len(ndims[name]) > 1 and min(dims) < 0:
+        if not dims or any([d.__class__ is not int for d in dims]) or (
+                len(ndims[name]) > 1 and min(dims) < 0):
             return None
-        dims = tuple([checked_dim(d, n) + 1 for d in dims])
+        dims = tuple([checked_dim(d, max(ndims[name])) + 1 for d in dims])
         found[name] = dims if several else dims[0]
     return found
 
 
 # ---- joined with a dimension ---------------------------------------------------------------------
 def fold(case, first=False):
-    """`first`: with the first dimension, so that no array is copied."""
+    """The hidden axis is joined with a dimension; `first`: the first, so that nothing is copied."""
     for label in case.call.sizes:
         if can_fold(case, label, first):
             return joined_with(case, label)
@@ -232,15 +229,13 @@ def fold(case, first=False):
 
 def can_fold(case, label, first):
     call, mapped = case.call, case.mapped
-    inputs = [labels for labels, m in zip(call.ins, mapped) if m]
-    if label in call.whole or label[0] == "*" or not all(
-            [labels.count(label) == 1 for labels in (*inputs, *call.outs)]):
+    others = [labels for labels, m in zip(call.ins, mapped) if labels and not m]
+    arrays = [*[labels for labels, m in zip(call.ins, mapped) if m], *call.outs]
+    if label in call.whole or label[0] == "*" or stretched(call, [label]) or not all(
+            [labels.count(label) == 1 for labels in arrays]):
         return False
-    if stretched(call, [label]):
-        return False
-    shared_too = any([label in (labels or ()) for labels, m in zip(call.ins, mapped) if not m])
-    return not first or not shared_too and all(
-        [labels[0] == label for labels in (*inputs, *call.outs)])
+    return not first or all([labels[0] == label for labels in arrays]) and not any(
+        [label in labels for labels in others])
 
 
 def stretched(call, labels):
@@ -290,17 +285,12 @@ def parted(F, y, d, n):
 def contract(case):
     """A sum of products has one more letter."""
     call, mapped = case.call, case.mapped
-    attributes = set(call.attrs) - {str(case.op.dims).strip("{}")}
-    if not is_product(case.op, call) or attributes or any(
-            [labels is not None and plus for labels, plus in zip(call.ins, call.plus)]):
-        return None
-    if "equation" not in call.attrs and stretched(call, [x for x in call.sizes if x[0] != "*"]):
+    if not is_product(case):
         return None
     letters = {label: chr(97 + i) for i, label in enumerate(call.sizes)}
-    terms = ["Z" * m + "".join([letters[x] for x in labels])
-             for m, labels in zip(mapped, call.ins) if labels is not None]
+    places = [(i, m) for i, m in enumerate(mapped) if call.ins[i] is not None]
+    terms = ["Z" * m + "".join([letters[x] for x in call.ins[i]]) for i, m in places]
     equation = ",".join(terms) + "->Z" + "".join([letters[x] for x in call.outs[0]])
-    places = [(i, m) for i, m in enumerate(mapped) if call.shapes[i] is not None]
 
     def run(F, arrays, attrs):
         arrays = [arrays[i].value if m else arrays[i].value[0] for i, m in places]
@@ -317,16 +307,22 @@ def contract(case):
     return run_two
 
 
-def is_product(op, call):
-    """True for a sum of products over a dimension."""
-    summed = [x for x in call.sizes if x not in call.outs[0]]
-    return (op.complex == "holomorphic" and call.by == "sum" and not call.whole and len(call.ins) > 1
-            and bool(summed))
+def is_product(case):
+    """True for a sum of products over a dimension, without further attributes or terms."""
+    op, call = case.op, case.call
+    if op.complex != "holomorphic" or call.by != "sum" or call.whole or len(call.ins) < 2:
+        return False
+    if any([labels and plus for labels, plus in zip(call.ins, call.plus)]):
+        return False
+    named = [x for x in call.sizes if x[0] != "*"]
+    if not call.broadcasts and (call.attrs or stretched(call, named)):     # but for `einsum`
+        return False
+    return any([x not in call.outs[0] for x in call.sizes])
 
 
-# ---- results that are made of others ---------------------------------------------------------------
+# ---- results that are made of others -------------------------------------------------------------
 def add(case):
-    """Without an input that is added to the result and may be left out; it is added then."""
+    """Without an input that is added to the result and may be left out, which is added then."""
     call, op = case.call, case.op
     if op.complex != "holomorphic":                        # it is not linear
         return None
@@ -349,15 +345,14 @@ def add(case):
 
 def combine(case):
     """The terms of a loss, and their sum or mean."""
-    call = case.call
-    how = {call.reduction: "none"}
-    if set(call.sizes) & call.whole == set(call.sizes):
-        return None                                        # a mean that counts weights
+    call, how = case.call, {case.call.reduction: "none"}
+    if call.column.by.startswith("weighted") and call.by == "avg":
+        return None
     rest = way(case._replace(call=bind(case.op, call.shapes, {**call.attrs, **how})))
     reduction = "mean" if call.by == "avg" else "sum"
 
     def run(F, arrays, attrs):
         v = rest(F, arrays, {**attrs, **how}).value
-        rows = v.reshape((v.shape[0], -1)) if v.size else v.reshape((v.shape[0], 0))
+        rows = v.reshape((v.shape[0], prod(v.shape[1:])))
         return batched(F, getattr(F.inner, reduction)(rows, dim=1, keepdim=False, dtype=None))
     return None if rest is None else run

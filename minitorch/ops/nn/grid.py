@@ -55,7 +55,9 @@ def read(input, indices):
     out = (input.shape[0], input.shape[1], *flat.shape[1:])
     found = gather_last(input.reshape(*input.shape[:2], prod(sizes)), whole(xp, flat, out, input),  1)
     found = found.reshape(out)
-    return found if input.backend.physical(inside).all() else where(wrap(xp.broadcast_to(inside[:, None], out), input.backend), found, 0.0)
+    if input.backend.physical(inside).all():
+        return found
+    return where(wrap(xp.broadcast_to(inside[:, None], out), input.backend), found, 0.0)
 
 
 def whole(xp, flat, out, like):

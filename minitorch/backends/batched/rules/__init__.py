@@ -1,1 +1,1 @@
-"""Batching rules written by hand, as kernels are: `rule` is their decorator (see `minitorch/backends/kernels.py`)."""
+"""Batching rules written by hand, as kernels are: `rule` is their decorator (`backends/kernels.py`)."""
