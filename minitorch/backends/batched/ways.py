@@ -16,13 +16,14 @@ made once for the shapes and attributes of a call, and kept.
 """
 
 from math import prod
+from operator import attrgetter
 from typing import NamedTuple
 
 from ...core.errors import checked_dim
 from ...ops.labels import bind
 from ...ops.linalg.einsum import contract_all, contract_two, plan_of_two
-from ...utils._pytree import tree_any, tree_map
-from .array import Batched, Unbatched, batched, lifted, over, shared, wrapped
+from ...utils._pytree import tree_map
+from .array import Batched, Unbatched, batched, lifted, shared, wrapped
 
 __all__ = ["by_labels"]
 
@@ -46,7 +47,7 @@ def by_labels(op, full, general):
             found = ways.get(key)
         except TypeError:                                  # a list among the attributes
             return general(F, *arrays, **attrs)
-        if found is None and tree_any(is_array, attrs):    # an index, another one each time
+        if found is None and has_arrays(attrs):            # an index, another one each time
             return general(F, *arrays, **attrs)
         try:
             if found is not None:
@@ -65,8 +66,14 @@ def by_labels(op, full, general):
     return call
 
 
-def is_array(x):
-    return x.__class__ is Batched
+def has_arrays(attrs):
+    """True if an attribute is a tuple in which a batched array is."""
+    for value in attrs.values():
+        if value.__class__ is tuple:
+            for part in value:
+                if part.__class__ is Batched:
+                    return True
+    return False
 
 
 def refuse(F, name, arrays, attrs):
@@ -112,7 +119,8 @@ def way(case):
         return lead(case) or once(case.name)
     if call.reduction is not None and call.attrs[call.reduction] != "none":
         return combine(case)
-    return fold(case, first=True) or lead(case) or contract(case) or add(case) or fold(case)
+    return (fold(case, first=True) or lead(case) or contract(case) or add(case, contract)
+            or fold(case, apart=True) or add(case, way) or fold(case))
 
 
 def once(name):
@@ -142,7 +150,7 @@ def lead(case):
             for led_shape, old, m in zip(shapes, call.shapes, case.mapped)]
 
     def run(F, arrays, attrs):
-        below = [how(F, x) for how, x in zip(hows, arrays)]
+        below = [how(x) for how, x in zip(hows, arrays)]
         found = getattr(F.inner, name)(*below, **({**attrs, **moved} if moved else attrs))
         if dropped > 0:
             found = found.reshape(shape)
@@ -181,14 +189,15 @@ def led_shapes(case):
 
 
 def led(shape, size, unchanged, mapped):
-    """A function of the backend and an input that makes the array below."""
-    if shape is None:
-        return lambda F, x: shared(x)
+    """A function that makes the array below of an input."""
+    whole = (size, *shape) if shape is not None else None
+    if whole is None:
+        return shared
     if unchanged and (mapped or size == 1):
-        return lambda F, x: x.value
+        return attrgetter("value")
     if mapped or size == 1:
-        return lambda F, x: x.value.reshape((size, *shape))
-    return lambda F, x: F.inner.xp.broadcast_to(x.value.reshape((1, *shape)), (size, *shape))
+        return lambda x: x.value.reshape(whole)
+    return lambda x: x.backend.inner.xp.broadcast_to(x.value.reshape((1, *shape)), whole)
 
 
 def needs_all(call):
@@ -219,23 +228,24 @@ def shifted_places(call):
 
 
 # ---- joined with a dimension ---------------------------------------------------------------------
-def fold(case, first=False):
-    """The hidden axis is joined with a dimension; `first`: the first, so that nothing is copied."""
+def fold(case, first=False, apart=False):
+    """The hidden axis is joined with a dimension that inputs not mapped over lack (`apart`), and
+    that is the first, so that nothing is copied (`first`)."""
     for label in case.call.sizes:
-        if can_fold(case, label, first):
+        if can_fold(case, label, first, first or apart):
             return joined_with(case, label)
     return None
 
 
-def can_fold(case, label, first):
+def can_fold(case, label, first, apart):
     call, mapped = case.call, case.mapped
     others = [labels for labels, m in zip(call.ins, mapped) if labels and not m]
     arrays = [*[labels for labels, m in zip(call.ins, mapped) if m], *call.outs]
     if label in call.whole or label[0] == "*" or stretched(call, [label]) or not all(
             [labels.count(label) == 1 for labels in arrays]):
         return False
-    return not first or all([labels[0] == label for labels in arrays]) and not any(
-        [label in labels for labels in others])
+    return not (apart and any([label in labels for labels in others])
+                or first and any([labels[0] != label for labels in arrays]))
 
 
 def stretched(call, labels):
@@ -245,47 +255,51 @@ def stretched(call, labels):
 
 
 def joined_with(case, label):
-    call, name = case.call, case.name
-    ins = [labels.index(label) if labels and label in labels else None for labels in call.ins]
+    call, name, size = case.call, case.name, case.size
+    n = call.sizes[label]
+    hows = [joined(shape, labels.index(label), m, size) if labels and label in labels else shared
+            for shape, labels, m in zip(call.shapes, call.ins, case.mapped)]
     outs = [labels.index(label) for labels in call.outs]
-    sized = [(term.of, d) for term, d in zip(call.column.outs, outs) if term.of]
-    some = next(i for i, d in enumerate(ins) if d is not None)
+    sizes = {term.of: (*shape[:d], size * n, *shape[d + 1:])
+             for term, shape, d in zip(call.column.outs, call.out_shapes, outs) if term.of}
+    backs = [parted(shape, d, size) for shape, d in zip(call.out_shapes, outs)]
 
     def run(F, arrays, attrs):
-        n = arrays[some].shape[ins[some]]
-        below = [shared(x) if d is None else joined(F, x, d) for x, d in zip(arrays, ins)]
-        for shape, d in sized:
-            attrs = {**attrs, shape: with_size(attrs[shape], d, F.size * n)}
-        found = getattr(F.inner, name)(*below, **attrs)
+        below = [how(x) for how, x in zip(hows, arrays)]
+        found = getattr(F.inner, name)(*below, **({**attrs, **sizes} if sizes else attrs))
         if isinstance(found, (tuple, list)):
-            return tuple([parted(F, y, d, n) for y, d in zip(found, outs)])
-        return parted(F, found, outs[0], n)
+            return tuple([y if y is None else batched(F, back(y)) for y, back in zip(found, backs)])
+        return batched(F, backs[0](found))
     return run
 
 
-def with_size(shape, d, n):
-    return (*shape[:d], n, *shape[d + 1:])
+def joined(shape, d, mapped, size):
+    """A function that makes the array below: dimension `d` of all elements of the batch."""
+    whole = (*shape[:d], size * shape[d], *shape[d + 1:])
+    if mapped and not d:
+        return lambda x: x.value.reshape(whole)
+
+    def join(x):
+        v, xp = x.value, x.backend.inner.xp
+        v = v if mapped else xp.broadcast_to(v, (size, *shape))
+        return xp.moveaxis(v, 0, d).reshape(whole)
+    return join
 
 
-def joined(F, x, d):
-    """The value of `x` with the hidden axis joined with dimension `d`."""
-    v = over(F, x)
-    if d:
-        v = F.inner.xp.moveaxis(v, 0, d)
-    return v.reshape((*v.shape[:d], v.shape[d] * v.shape[d + 1], *v.shape[d + 2:]))
-
-
-def parted(F, y, d, n):
-    """A result whose dimension `d` is the hidden axis joined with one of `n`."""
-    y = y.reshape((*y.shape[:d], F.size, n, *y.shape[d + 1:]))
-    return batched(F, F.inner.xp.moveaxis(y, d, 0) if d else y)
+def parted(shape, d, size):
+    """A function that makes the value of a result of the array below."""
+    apart = (*shape[:d], size, *shape[d:])
+    if not d:
+        return lambda y: y.reshape(apart)
+    order = (d, *[i for i in range(len(apart)) if i != d])
+    return lambda y: y.reshape(apart).transpose(order)
 
 
 # ---- sums of products ----------------------------------------------------------------------------
 def contract(case):
     """A sum of products has one more letter."""
     call, mapped = case.call, case.mapped
-    if not is_product(case):
+    if not is_product(case) or not any(mapped):
         return None
     letters = {label: chr(97 + i) for i, label in enumerate(call.sizes)}
     places = [(i, m) for i, m in enumerate(mapped) if call.ins[i] is not None]
@@ -321,8 +335,8 @@ def is_product(case):
 
 
 # ---- results that are made of others -------------------------------------------------------------
-def add(case):
-    """Without an input that is added to the result and may be left out, which is added then."""
+def add(case, way):
+    """A way without an input that is added to the result and may be left out; it is added then."""
     call, op = case.call, case.op
     if op.complex != "holomorphic":                        # it is not linear
         return None
