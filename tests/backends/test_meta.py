@@ -9,6 +9,7 @@ import pytest
 import minitorch as torch
 from minitorch import nn
 from minitorch.backends.cpu.backend import cpu
+from minitorch.backends.meta import Meta
 from minitorch.core.device import get
 from minitorch.core.registry import OPS
 from minitorch.core.tensor import wrap
@@ -31,6 +32,19 @@ def test_results_have_the_shapes_and_dtypes_of_the_cpu(op):
     for seed in range(2):
         arrays, attrs = Draw(random.Random(seed)).op_sample(op)
         assert described(meta, op, arrays, attrs) == described(cpu, op, arrays, attrs)
+
+
+def test_nothing_is_computed_where_labels_are_known(monkeypatch):
+    def refuse(self, op, full, arrays, attrs):
+        assert full and op.keeps, op.name                  # what is kept has no labels
+        return from_zeros(self, op, full, arrays, attrs)
+    from_zeros = Meta.from_zeros
+    monkeypatch.setattr(Meta, "from_zeros", refuse)
+    for op in OPS_WITH_SAMPLES:
+        arrays, attrs = Draw(random.Random(5)).op_sample(op)
+        described(meta, op, arrays, attrs)
+    image, weight = torch.empty(1 << 12, 256, 64, 64, device="meta"), torch.empty(512, 256, 3, 3, device="meta")
+    assert nn.functional.conv2d(image, weight).shape == (1 << 12, 512, 62, 62)
 
 
 def test_tensors():

@@ -41,6 +41,9 @@ def from_outputs(y, size):
     return y.reshape((size, y.shape[0] // size, *y.shape[1:]))
 
 
+# Speed: one convolution of many groups; the reference sums over the positions of the kernel.
 by_groups("convolution", outputs, from_channels)
+# Speed: as for `convolution`.
 by_groups("convolution_backward_input", outputs, from_channels)
+# Speed: as for `convolution`; the batch is in the channels of both inputs.
 by_groups("convolution_backward_weight", channels, from_outputs)
