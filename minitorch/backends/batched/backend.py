@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...core.arrays import owner, pointer
-from ...core.backend import Backend, result_only
+from ...core.backend import Backend
 from ...core.errors import worded
 from ...core.registry import OPS
 from ...core.tensor import wrap
@@ -147,9 +147,7 @@ def operation(name):
     """The function of an op on batched arrays. Layers stand around the ops of the backend below, which it calls."""
     op_name = name.removeprefix("full_")
     op, full = OPS[op_name], name not in OPS
-    by_hand = rule.found.get(op_name)
-    if by_hand is not None and op.keeps and not full:
-        by_hand = result_only(by_hand)
+    by_hand = rule.found.get(op_name) if full or not op.keeps else None    # for what it keeps
     found = derived(op, full, by_hand)
 
     def call(self, *arrays, **attrs):

@@ -1,6 +1,6 @@
 """Indices of batched arrays: ``x[index]`` and ``x[index] = value`` on raw arrays, as NumPy takes them."""
 
-from .array import Batched, Unbatched, batched, hold, is_shared, lifted, shared, spread
+from .array import Batched, Unbatched, batched, hold, is_shared, lifted, physical, shared, spread
 
 __all__ = ["explicit", "of_all", "read", "write"]
 
@@ -136,7 +136,8 @@ def write(F, x, index, value):
     """``x[index] = value``."""
     parts = parts_of(index)
     value = value if value.__class__ is Batched and value.backend is F else lifted(F, value)
-    masks = [p for p in parts if p.__class__ is Batched and p.dtype == bool and p.backend is F and differs(p)]
+    masks = [p for p in parts if p.__class__ is Batched and p.dtype == bool and p.backend is F
+             and physical(p).size != p.size]               # it differs, in this batch or one around
     if masks:
         if len(parts) > 1 or value.ndim:
             raise Unbatched(MASK)
@@ -151,15 +152,6 @@ def write(F, x, index, value):
     n = places[0].ndim - 1
     x.value[places] = spread(F, trimmed(value, n), n)
     return None
-
-
-def differs(x):
-    """True if an array may differ between the elements of its batch, or of one around that."""
-    while x.__class__ is Batched:
-        if x.value.shape[0] > 1:
-            return True
-        x = x.value
-    return False
 
 
 def trimmed(value, n):

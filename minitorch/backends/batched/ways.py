@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from ...core.errors import checked_dim
 from ...ops.labels import bind
-from ...ops.linalg.einsum import contract_all, contract_two, plan_of_two
+from ...ops.linalg.einsum import contract_two, plan_of_two
 from ...utils._pytree import tree_map
 from .array import Batched, Unbatched, batched, lifted, shared, wrapped
 
@@ -52,7 +52,8 @@ def by_labels(op, full, general):
         try:
             if found is not None:
                 return found(F, arrays, attrs)
-            found = way_of(op, name, shapes, attrs) or referring(general)
+            found = way_of(op, name, shapes, attrs) or (
+                lambda F, arrays, attrs: general(F, *arrays, **attrs))
             result = found(F, arrays, attrs)
         except Unbatched:
             raise
@@ -68,12 +69,8 @@ def by_labels(op, full, general):
 
 def has_arrays(attrs):
     """True if an attribute is a tuple in which a batched array is."""
-    for value in attrs.values():
-        if value.__class__ is tuple:
-            for part in value:
-                if part.__class__ is Batched:
-                    return True
-    return False
+    return any([part.__class__ is Batched for value in attrs.values() if value.__class__ is tuple
+                for part in value])
 
 
 def refuse(F, name, arrays, attrs):
@@ -81,10 +78,6 @@ def refuse(F, name, arrays, attrs):
     if F.size:
         one = [x.value[0] if x.__class__ is Batched else x for x in arrays]
         getattr(F.inner, name)(*one, **attrs)
-
-
-def referring(general):
-    return lambda F, arrays, attrs: general(F, *arrays, **attrs)
 
 
 class Case(NamedTuple):
@@ -138,16 +131,14 @@ def lead(case):
     needed = [*call.column.outs, *[term for term, m in zip(call.terms, case.mapped) if m]]
     if not all([has_star(term) for term in needed]):
         return None
-    moved, shapes = shifted_places(call), led_shapes(case)
-    if moved is None or shapes is None:
+    moved, hows = shifted_places(call), led(case)
+    if moved is None or hows is None:
         return None
     dropped = depth_of(call.ins) - depth_of(call.outs)     # dimensions that are summed
     for term, shape in zip(call.column.outs, call.out_shapes):
         if term.of:
             moved[term.of] = (size, *(1,) * dropped, *shape)
-    all_sizes, shape = needs_all(call), (size, *call.out_shapes[0])
-    hows = [led(led_shape, size if m or all_sizes else 1, led_shape == old, m)
-            for led_shape, old, m in zip(shapes, call.shapes, case.mapped)]
+    shape = (size, *call.out_shapes[0])
 
     def run(F, arrays, attrs):
         below = [how(x) for how, x in zip(hows, arrays)]
@@ -169,35 +160,32 @@ def depth_of(side):
     return max([sum([x[0] == "*" for x in labels or ()]) for labels in side])
 
 
-def led_shapes(case):
-    """The shape of an element of each input with as many dimensions of ``*`` as any has; None for
-    an input without ``*``. None if one lacks dimensions that the notation names."""
-    call, found = case.call, []
+def led(case):
+    """For each input a function that makes the array below, with as many dimensions of ``*`` as any
+    has. None if an input lacks dimensions that the notation names."""
+    call, hows, all_sizes = case.call, [], needs_all(case.call)
     depth = max(depth_of(call.ins), depth_of(call.outs))
     if depth_of(call.ins) != depth_of(call.outs) and not call.column.outs[0].of:
         return None
-    for shape, labels, term, number in zip(call.shapes, call.ins, call.terms, case.numbers):
+    for shape, labels, term, m, number in zip(call.shapes, call.ins, call.terms, case.mapped,
+                                              case.numbers):
         if shape is None or number or not has_star(term):
-            found.append(None)
+            hows.append(shared)
             continue
         own = depth_of([labels])
         named = sum([word.name != "*" and not word.group for word in term.words])
         if len(labels) - own < named or own < depth and labels and labels[0][0] != "*":
             return None
-        found.append((1,) * (depth - own) + shape)
-    return found
+        hows.append(widened((1,) * (depth - own) + shape, own == depth, m,
+                            case.size if m or all_sizes else 1))
+    return hows
 
 
-def led(shape, size, unchanged, mapped):
-    """A function that makes the array below of an input."""
-    whole = (size, *shape) if shape is not None else None
-    if whole is None:
-        return shared
-    if unchanged and (mapped or size == 1):
-        return attrgetter("value")
+def widened(shape, unchanged, mapped, size):
+    """A function that makes an array of this shape, and of this size along the hidden axis."""
     if mapped or size == 1:
-        return lambda x: x.value.reshape(whole)
-    return lambda x: x.backend.inner.xp.broadcast_to(x.value.reshape((1, *shape)), whole)
+        return attrgetter("value") if unchanged else lambda x: x.value.reshape((size, *shape))
+    return lambda x: x.backend.inner.xp.broadcast_to(x.value.reshape((1, *shape)), (size, *shape))
 
 
 def needs_all(call):
@@ -302,31 +290,24 @@ def contract(case):
     if not is_product(case) or not any(mapped):
         return None
     letters = {label: chr(97 + i) for i, label in enumerate(call.sizes)}
-    places = [(i, m) for i, m in enumerate(mapped) if call.ins[i] is not None]
-    terms = ["Z" * m + "".join([letters[x] for x in call.ins[i]]) for i, m in places]
+    terms = ["Z" * m + "".join([letters[x] for x in labels]) for m, labels in zip(mapped, call.ins)
+             if labels is not None]
     equation = ",".join(terms) + "->Z" + "".join([letters[x] for x in call.outs[0]])
+    hows = [attrgetter("value") if m else shared for m in mapped]
+    found = plan_of_two(equation, *[(case.size,) * m + shape
+                                    for m, shape in zip(mapped, call.shapes) if shape is not None])
 
     def run(F, arrays, attrs):
-        arrays = [arrays[i].value if m else arrays[i].value[0] for i, m in places]
-        return batched(F, contract_all(F.inner, F.inner.gemm, arrays, equation))
-    if len(places) > 2:
-        return run
-    (i, first), (j, second) = places
-    found = plan_of_two(equation, *[(case.size,) * m + call.shapes[i] for i, m in places])
-
-    def run_two(F, arrays, attrs):
-        a, b = arrays[i].value, arrays[j].value
-        return batched(F, contract_two(F.inner, F.inner.gemm, a if first else a[0],
-                                       b if second else b[0], found))
-    return run_two
+        a, b = [how(x) for how, x in zip(hows, arrays) if x is not None]
+        return batched(F, contract_two(F.inner, F.inner.gemm, a, b, found))
+    return run
 
 
 def is_product(case):
-    """True for a sum of products over a dimension, without further attributes or terms."""
-    op, call = case.op, case.call
-    if op.complex != "holomorphic" or call.by != "sum" or call.whole or len(call.ins) < 2:
-        return False
-    if any([labels and plus for labels, plus in zip(call.ins, call.plus)]):
+    """True for a sum of products of two inputs over a dimension, without further attributes."""
+    call = case.call
+    factors = [not plus for labels, plus in zip(call.ins, call.plus) if labels is not None]
+    if case.op.complex != "holomorphic" or call.by != "sum" or call.whole or factors != [True] * 2:
         return False
     named = [x for x in call.sizes if x[0] != "*"]
     if not call.broadcasts and (call.attrs or stretched(call, named)):     # but for `einsum`

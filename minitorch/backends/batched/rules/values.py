@@ -1,7 +1,7 @@
 """Rules of ops that look at values, or keep some: their references branch on them."""
 
 from ....core.errors import worded
-from ..array import Unbatched, batched, is_shared, lifted, physical, shared, values
+from ..array import Unbatched, is_shared, lifted, physical
 from ..backend import rule
 
 
@@ -48,20 +48,10 @@ def masked_select_backward(F, input, mask, *, shape):
     return xp.where(mask, xp.take(input, take).reshape(shape), xp.zeros((), input.dtype))
 
 
-# Speed: all elements of the batch are rows of one layer; what it keeps has no labels, and the
-# backward pass computes that again.
+# Speed: all elements of the batch are rows of one layer. What it keeps has no labels: without it,
+# the backward pass computes it again.
 @rule("rnn_layer")
-def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
-    weights = (w_ih, w_hh, b_ih, b_hh)
-    if not all([is_shared(x) for x in weights]):
-        return F.reference.rnn_layer(input, hidden, *weights, cell, mode=mode, reverse=reverse)
-    states = [input, hidden] if cell is None else [input, hidden, cell]
-    x, *rest = values(F, states)
-    size, steps, rows = x.shape[:3]
-    x = F.inner.xp.moveaxis(x, 0, 1).reshape((steps, size * rows, -1))
-    rest = [s.reshape((size * rows, -1)) for s in rest]
-    outputs = F.inner.rnn_layer(x, rest[0], *[shared(w) for w in weights], rest[1] if len(rest) > 1 else None,
-                                mode=mode, reverse=reverse)
-    h = F.inner.xp.moveaxis(outputs[0].reshape((steps, size, rows, -1)), 1, 0)
-    found = [h, *[c.reshape((size, rows, -1)) for c in outputs[1:]]]
-    return tuple([batched(F, y) for y in found]), None, None, None, None
+def rnn_layer(F, input, hidden, *rest, **attrs):
+    if all([is_shared(x) for x in rest[:4]]):              # the weights
+        return F.rnn_layer(input, hidden, *rest, **attrs), None, None, None, None
+    return F.reference.rnn_layer(input, hidden, *rest, **attrs)
