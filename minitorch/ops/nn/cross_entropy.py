@@ -52,8 +52,10 @@ def one_target(target):
 
 def select_targets(F, target, ignore_index):
     """Targets without those to be ignored (0 instead), and a mask of those that count (None if all do)."""
-    if ignore_index < 0 and (not target.size or everywhere(F, F.xp.minimum.reduce(target, None) >= 0)):
-        return target, None
+    if ignore_index < 0:
+        low = F.xp.minimum.reduce(target, None) if target.size else 0
+        if (F.physical(low).min() if F.depth and target.size else low) >= 0:
+            return target, None
     valid = target != ignore_index
     return (target, None) if everywhere(F, valid.all()) else (target * valid, valid)
 
@@ -102,13 +104,14 @@ def divide(F, x, n):
     """``x / n``, NaN for 0 / 0."""
     if n.__class__ is int:
         return x / n if n else x * F.xp.nan
-    return x / (n if n.dtype == x.dtype else n.astype(x.dtype))
+    return x / n.astype(x.dtype) if F.depth else x / n
 
 
 def weight_sum(F, weight, safe, valid):
     """The divisor of a mean: the weights of the targets that count, or their number."""
     if weight is None:
-        return safe.size if valid is None else F.xp.count_nonzero(valid)
+        n = safe.size if valid is None else F.xp.count_nonzero(valid)
+        return n if F.depth else int(n)
     return F.xp.add.reduce(weights_of(F, weight, safe, valid), None)
 
 
@@ -177,7 +180,7 @@ def shared_out(F, grad, n):
     """``grad / n``; 0 where no target counts: there the loss is NaN."""
     if n.__class__ is int:
         return grad / n if n else grad * 0
-    n = n.astype(grad.dtype)
+    n = n.astype(grad.dtype) if F.depth else n
     if everywhere(F, n != 0):
         return grad / n
     return F.xp.where(n != 0, grad / F.xp.where(n != 0, n, 1), grad * 0)
