@@ -358,7 +358,8 @@ def tensor_repr(
         options: those of `set_printoptions` by default.
     """
     options = options or _options
-    if getattr(getattr(tensor, "backend", None), "depth", 0):
+    backend = getattr(tensor, "backend", None)
+    if getattr(backend, "depth", 0) and backend.level is None:
         return _of_batch(tensor, default_dtype, options)
     own = getattr(type(getattr(tensor, "backend", None)), "text_of", None)
     if own is not None:                                    # of a DTensor
@@ -410,10 +411,9 @@ def suffixes_of(
         suffixes.append(f"grad_fn=<{_grad_fn_name(tensor)}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    tangents = getattr(tensor, "tangents", None) or {}
-    level = next((level for level in reversed(grad_mode.levels) if level in tangents), None)
-    if level is not None:
-        suffixes.append(f"tangent={tangents[level]}")
+    backend = getattr(tensor, "backend", None)
+    if getattr(backend, "level", None) in grad_mode.levels:
+        suffixes.append(f"tangent={backend.tangent(tensor)}")
     return suffixes
 
 

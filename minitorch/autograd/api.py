@@ -1,7 +1,9 @@
 """The functions that start a backward pass, `backward` and `grad`, with PyTorch's checks."""
 
+import contextlib
+
 from ..core import engine
-from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
+from ..core.grad_mode import grad_mode, open_batches, recording
 from ..core.recording import Tied, recorded
 from ..core.registry import Hook, extends
 from ..core.tensor import Tensor, wrap
@@ -16,6 +18,20 @@ __all__ = ["backward", "grad"]
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     """A function of a batch, as `func` of its elements: ``torch.vmap``. Filled by `func`."""
     raise NotImplementedError("functions of batches are made by minitorch.func")
+
+
+@Hook
+def inside(tensors):
+    """A block with a backward pass that begins at these tensors of forward mode. Filled by
+    `autograd.dual`."""
+
+
+NOTHING = contextlib.nullcontext()
+
+
+def are_dual(values):
+    """True if some of these values are tensors of forward mode."""
+    return any([isinstance(x, Tensor) and x.backend.level is not None for x in values])
 
 
 @extends(Tensor, "backward")
@@ -47,12 +63,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                 engine.accumulate(x, g if create_graph else g.array, create_graph, False)
         return
     roots, seeds = prepare(tensors, seeds, "backward")
-    levels = open_levels and grad_mode.levels
+    dual = are_dual((*tensors, *seeds))
     # not in `pull`, so that the frames to the user's line stay
-    with recording(create_graph):
+    with recording(create_graph), inside(tensors) if dual else NOTHING:
         run = run_noting if Tied.made else engine.run
-        run(roots, seeds, create_graph or bool(levels), create_graph if retain_graph is None else retain_graph)
-    if levels and not create_graph:                        # gradients came as tensors, which may share memory
+        run(roots, seeds, create_graph or dual,
+            create_graph if retain_graph is None else retain_graph)
+    if dual and not create_graph:              # gradients came as tensors, which may share memory
         for leaf in behind(roots):
             if not leaf.parents and leaf._grad is not None:
                 leaf._grad = recorded.clone(leaf._grad)
@@ -92,17 +109,19 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     places = [place_of(x, roots) for x in inputs]
     capture = dict.fromkeys(places)
     retain_graph = create_graph if retain_graph is None else retain_graph
-    on_tensors = create_graph or bool(open_levels and grad_mode.levels)
+    dual = are_dual((*outputs, *seeds))
+    on_tensors = create_graph or dual
     if open_batches and grad_mode.batches:
         on_tensors = on_tensors or len({x.backend.backend for x in (*roots, *seeds, *places)}) > 1
-        with each_element():
+        with each_element(), inside(outputs) if dual else NOTHING:
             pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
     else:
-        pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
+        with inside(outputs) if dual else NOTHING:
+            pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
     found = [capture[place] for place in places]
     capture.clear()
-    return tuple([_captured(x, place, found, i, on_tensors, create_graph, allow_unused, materialize_grads)
-                  for i, (x, place) in enumerate(zip(inputs, places))])
+    return tuple([_captured(x, place, found, i, on_tensors, create_graph or dual, allow_unused,
+                            materialize_grads) for i, (x, place) in enumerate(zip(inputs, places))])
 
 
 class each_element:
@@ -146,7 +165,7 @@ def leaf_of(edge):
     return leaf
 
 
-def _captured(x, place, found, i, on_tensors, create_graph, allow_unused, materialize):
+def _captured(x, place, found, i, on_tensors, as_it_is, allow_unused, materialize):
     """The gradient `found[i]` as a tensor; a copy if something else refers to its memory."""
     g = found[i]
     if g is None:
@@ -158,7 +177,7 @@ def _captured(x, place, found, i, on_tensors, create_graph, allow_unused, materi
         if isinstance(x, GradientEdge):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return wrap(x.backend.xp.zeros_like(x.array), x.backend)
-    if create_graph or open_levels and grad_mode.levels:
+    if as_it_is:
         return g
     # a node's backend may be a `Float32Compute`
     backend = g.backend if on_tensors else place.backend.backend

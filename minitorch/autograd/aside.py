@@ -31,7 +31,13 @@ def set_data(self, other):
     if self.needs_grad and other.array.dtype.kind not in "fcV":
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or "
                            "complex dtype")
-    self.array, self.backend = beside(other.array), other.backend
+    if other.backend.level is not None:
+        other = other.detach()
+    array = beside(other.array)
+    if self.backend.level is None or self.array.shape != array.shape:
+        self.array, self.backend = array, other.backend
+    else:                                                  # it keeps its tangent
+        self.array = self.backend.apart(self.array)[1](array)
 
 
 extends(Tensor, "data")(property(data, set_data))

@@ -1,6 +1,6 @@
 """Calls that must run op by op, because other code needs more from them than their results."""
 
-from ..core.grad_mode import grad_mode, open_batches, open_levels
+from ..core.grad_mode import grad_mode, open_batches
 from . import dispatch, saved
 from .functional import running
 
@@ -14,5 +14,6 @@ def must_run_eagerly(tensors):
     themselves. Within `vmap` the arrays have a dimension that does not show, and a transform such as
     `jacobian` may differentiate the call more than once.
     """
-    return (saved.stack.pairs or running.depth or open_levels and grad_mode.levels
-            or open_batches and grad_mode.batches or dispatch.would_ask(tensors))
+    return (saved.stack.pairs or running.depth or grad_mode.levels
+            or open_batches and grad_mode.batches or dispatch.would_ask(tensors)
+            or any([getattr(getattr(x, "backend", None), "level", None) for x in tensors]))

@@ -10,17 +10,18 @@ tensor([2., 0.])
 A dual tensor is a value and a tangent, the derivative of the value in one direction. Each call on
 dual tensors computes both, also in `no_grad`. If an input requires grad, both are recorded: a
 backward pass through the tangent gives second derivatives. In `inference_mode` tangents are not
-computed. `tangents.py` derives them from the op definitions.
+computed. The package `dual` derives them from the op definitions.
 """
 
 from typing import Any, NamedTuple
 
 from ..core.arrays import is_inexact
 from ..core.dtypes import from_np
-from ..core.grad_mode import grad_mode, open_levels
+from ..core.grad_mode import grad_mode
 from ..core.tensor import Tensor
+from .dual.crossing import dual, tangent_of, without_level
+from .dual.levels import close, opened
 from .grad_mode import _Mode
-from .tangents import dual, opened, tangent_of, without_level
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -47,8 +48,8 @@ def exit_dual_level(*, level=None):
                            "supported.")
     if found is None:
         raise RuntimeError("Dual level must be a positive number.")
-    open_levels.remove(found)
     grad_mode.levels = grad_mode.levels[:-1]
+    close(found)
 
 
 class dual_level(_Mode):

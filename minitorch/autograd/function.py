@@ -24,7 +24,7 @@ import inspect
 
 from ..core import graph
 from ..core.arrays import counted, is_inexact
-from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
+from ..core.grad_mode import grad_mode, open_batches, recording
 from ..core.graph import MultiOutputNode, OutputNode, made_node
 from ..core.inplace import adopt, check_is_no_leaf
 from ..core.recording import recorded
@@ -41,7 +41,7 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 @Hook
 def function_with_tangents(cls, args):
     """The context and the result of a call of `cls`, a `Function`, in forward mode; None if no
-    argument has a tangent. Filled by `autograd.tangents`, which opens levels."""
+    argument has a tangent. Filled by `autograd.dual`, which opens levels."""
 
 
 @Hook
@@ -102,7 +102,7 @@ class Saved:
 
     def __init__(self, tensor, output):
         self.value, self.output, self.backend = tensor if output is None else tensor.array, output, tensor.backend
-        self.time, self.tangents = graph.version_counter, None
+        self.time = graph.version_counter
 
     def unpack(self, node):
         array = self.value if self.output is not None else self.value.array
@@ -112,7 +112,7 @@ class Saved:
         if self.output is None:
             return self.value
         t = wrap(array, self.backend)
-        t.node, t.needs_grad, t.tangents = OutputNode(node, self.output), True, self.tangents
+        t.node, t.needs_grad = OutputNode(node, self.output), True
         return t
 
 
@@ -197,7 +197,7 @@ class Function:
     @classmethod
     def _called(cls, args):
         """The context and the result of a call, with tangents if arguments have any."""
-        found = function_with_tangents(cls, args) if open_levels and grad_mode.levels else None
+        found = function_with_tangents(cls, args) if grad_mode.levels else None
         return cls._recorded(args) if found is None else found
 
     @classmethod

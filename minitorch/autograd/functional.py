@@ -12,8 +12,9 @@ from ..core.tensor import Tensor
 from ..ops.creation.create import eye
 from ..ops.shapes.join import cat, stack
 from .api import grad, vmap
+from .dual.crossing import detached, dual, tangent_of, zeros_like
+from .dual.levels import opened
 from .grad_mode import enable_grad
-from .tangents import detached, dual, opened, tangent_of, zeros_like
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"]
 

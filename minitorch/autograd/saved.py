@@ -154,11 +154,13 @@ def array_of(saved):
 
 
 class Packed:
-    """The result of the pack hook for one tensor, and the hook that unpacks it."""
+    """The result of the pack hook for one tensor, and the hook that unpacks it; `whole`: a function
+    that puts its array into a dual one."""
 
-    __slots__ = ("value", "unpack_hook")
+    __slots__ = ("value", "unpack_hook", "whole")
 
-    def __init__(self, tensor, pack_hook, unpack_hook):
+    def __init__(self, tensor, pack_hook, unpack_hook, whole=None):
+        self.whole = whole
         version = graph.versions.count(tensor.array)
         with recording(False):
             self.value = pack_hook(tensor)
@@ -187,7 +189,10 @@ def packed(value, place, node, hooks):
             return value
         if place is node:                                  # its own result: detached, or the node would hold itself
             place = None
-        return Packed(rewrap(value, place, node.backend), pack_hook, unpack_hook)
+        if node.backend.level is None:
+            return Packed(rewrap(value, place, node.backend), pack_hook, unpack_hook)
+        tensor, whole = node.backend.apart(value)          # hooks see the values of dual arrays
+        return Packed(tensor, pack_hook, unpack_hook, whole)
     if type(value) is tuple:
         several = place if type(place) is tuple else (None,) * len(value)
         found = tuple([packed(v, p, node, hooks) for v, p in zip(value, several)])
@@ -198,7 +203,8 @@ def packed(value, place, node, hooks):
 def unpacked(value):
     """The saved value again, as arrays."""
     if value.__class__ is Packed:
-        return value.tensor().array
+        array = value.tensor().array
+        return array if value.whole is None else value.whole(array)
     return tuple([unpacked(v) for v in value]) if type(value) is tuple else value
 
 

@@ -36,7 +36,7 @@ class CompiledNode(MultiOutputNode):
     def pull_tensors(self, g):
         """The gradients as tensors, for a recorded pass, or one over batches of gradients."""
         given = [x for x in g if x is not None]
-        if any([x.tangents and grad_mode.levels for x in given]):
+        if any([x.backend.level is not None for x in given]):
             raise RuntimeError(ONCE.format("forward mode through its backward pass"))
         F = max([x.backend for x in given], key=lambda backend: backend.depth)
         arrays = [x if x is None else x.array for x in g]

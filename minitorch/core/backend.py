@@ -49,6 +49,9 @@ class Backend:
     # the number of elements for which a chain of elementwise steps stays in the cache; None: all
     block: int | None = None
     depth = 0                                      # the number of nested `vmap`s; 0 outside of them
+    # that of forward mode, for arrays with a tangent; and with those that it stands on
+    level: object = None
+    levels: tuple = ()
     # a function that moves the inputs of a call from several backends to one, or refuses
     together: object = None
     # a method (node, create_graph) that returns what computes a node's gradients in place of
@@ -64,6 +67,11 @@ class Backend:
     @property
     def backend(self):
         """This backend. A `Float32Compute` has here the backend that it widens."""
+        return self
+
+    @property
+    def below(self):
+        """The backend below all levels of forward mode."""
         return self
 
     def __repr__(self):
@@ -152,8 +160,8 @@ class Backend:
         return array
 
     def detached(self, array):
-        """`array` without the graph that lies below it, where arrays hold tensors."""
-        return array
+        """`array` outside of all graphs, and the backend that it is then an array of."""
+        return array, self
 
     def from_backend(self, array, source, non_blocking=False):
         """An array of another backend, `source`, as one of this backend; a copy.
@@ -182,6 +190,20 @@ class Backend:
             host = np.ndarray(array.shape, array.dtype, np.empty(reach, np.uint8),
                               strides=array.strides)
             array[...] = self.from_host(sampler(generator, host, *args))
+
+    def join(self, x):
+        """The tensor `x`, of a backend below this one or a number of another device, as one of this
+        backend."""
+        if x.backend is self:
+            return x
+        if not x.array.ndim and x.is_cpu:
+            return x.to(self.device)
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two "
+                           f"devices, {self.device} and {x.device}!")
+
+    def settled(self, x):
+        """`x`, a tensor of this backend, or one of a backend below that serves as well."""
+        return x
 
     # -- optional: many arrays at once ------------------------------------------------------------
     def scale_all(self, arrays, factor, check=False):

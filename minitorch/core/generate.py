@@ -3,47 +3,22 @@
 
 import inspect
 import linecache
-import threading
 from types import FunctionType
 
 import numpy as np
 
 from . import call, dtypes, graph
 from .complex import ComplexMultiOutputNode, ComplexNode
-from .grad_mode import grad_mode, mixed_precision, open_levels
+from .grad_mode import grad_mode, mixed_precision
 from .graph import MultiOutputNode, Node, OutputNode
 from .layouts import LAID_OUT
 from .older import older
 from .recording import recorded, restored, tied
-from .registry import OPS, Hook
-from .template import takes_out, watched, write_call, write_pull
+from .template import takes_out, write_call, write_pull
 from .tensor import Tensor, mark_view
 from .typed import TypedMultiOutputNode, TypedNode
 
-__all__ = ["NUMBERS", "compile_call", "deferred", "look_for_tangents"]
-
-
-@Hook
-def with_tangents(op, inputs, attrs):
-    """The result of a call with its tangents in forward mode; None: its inputs have none. Filled by
-    `autograd.tangents`, which calls `look_for_tangents` when the first level is entered."""
-
-
-_changing = threading.Lock()
-
-
-def look_for_tangents():
-    """Have all calls ask `with_tangents` from now on, while a level is open: those that have run
-    are written again, once."""
-    with _changing:
-        if watched:
-            return
-        watched.append("open_levels and grad_mode.levels")
-        calls = [f for op in OPS.values() for f in (op.call, op.bare)]
-        for function in [*calls, *vars(Tensor).values()]:
-            scope = function.__globals__ if isinstance(function, FunctionType) else {}
-            if scope.get("__name__") == "minitorch.generated" and "graph" in scope:   # it has run
-                scope["load"]()
+__all__ = ["NUMBERS", "compile_call", "deferred"]
 
 
 # The types of Python numbers that a `Number` input may have in the fast call.
@@ -59,7 +34,7 @@ NAMES = dict(Tensor=Tensor, new=object.__new__, mark_view=mark_view, laid_out=LA
              recorded=recorded, restored=restored, tied=tied, general=call.general,
              cast_first=call.cast_first, failed=call.failed, unsupported=call.unsupported,
              older=older, autocast=mixed_precision, autocast_call=call.autocast_call,
-             open_levels=open_levels, with_tangents=with_tangents, NUMBERS=NUMBERS,
+             NUMBERS=NUMBERS,
              SCALARS=frozenset({*np.sctypeDict.values(), Tensor}), f32=f32, f64=f64, i32=i32,
              i64=i64, as_np=dtypes.as_np, asarray=np.asarray, required=inspect.Parameter.empty)
 

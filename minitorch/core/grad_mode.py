@@ -37,9 +37,8 @@ class MixedPrecision(threading.local):
 
 
 grad_mode, mixed_precision = GradMode(), MixedPrecision()
-# The open levels and batches of all threads. A list is quicker to test than an attribute of a
-# `threading.local`, so calls look at `grad_mode` only if these are not empty.
-open_levels: list = []
+# The open batches of all threads. A list is quicker to test than an attribute of a
+# `threading.local`, so calls look at `grad_mode` only if it is not empty.
 open_batches: list = []
 
 

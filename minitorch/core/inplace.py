@@ -10,7 +10,7 @@ import numpy as np
 
 from . import dtypes, graph
 from .arrays import fits_into
-from .grad_mode import grad_mode, open_levels
+from .grad_mode import grad_mode
 from .graph import bump_version
 from .hooks import hooks_of
 from .memory import consistent, require_apart
@@ -24,9 +24,7 @@ __all__ = ["inplace", "overwrite"]
 
 @Hook
 def write_tangents(target, result):
-    """Update the tangents of `target` in forward mode, after `result` was written into it.
-
-    Filled by `autograd.tangents`."""
+    """Write `result` into `target`, where one of them has a tangent. Filled by `autograd.dual`."""
 
 
 def inplace(name, call, op=None, repeated=False):
@@ -69,7 +67,7 @@ def before(target, op, others):
     if is_leaf or not (reads_it and recorded and grad_mode.enabled):
         return target
     copy = wrap(target.array.copy(), target.backend)
-    copy.node, copy.needs_grad, copy.tangents = target.node, target.needs_grad, target.tangents
+    copy.node, copy.needs_grad = target.node, target.needs_grad
     return copy
 
 
@@ -78,7 +76,8 @@ def is_plain(target, args, kinds):
     Python numbers or tensors of the target's dtype, which is of one of these `kinds`."""
     own, records, base = target.array, grad_mode.enabled, target._base
     d = own.dtype
-    if (d.itemsize <= 2 or d.kind not in kinds or graph.inference or open_levels
+    if (d.itemsize <= 2 or d.kind not in kinds or graph.inference
+        or target.backend.level is not None
         or not own.flags.forc):
         return False
     if records and (target.needs_grad or base is not None and base.needs_grad):
@@ -117,10 +116,11 @@ def overwrite(target, result, writer, repeated=False):
         result = consistent(target.array, result, repeated)
     if result.array.dtype != target.array.dtype and result.needs_grad:
         result = result.to(target.dtype)
-    target.backend.xp.copyto(target.array, result.array, casting="unsafe")
-    bump_version(target, writer)
-    if open_levels and grad_mode.levels:
+    if target.backend.level is None and result.backend.level is None:
+        target.backend.xp.copyto(target.array, result.array, casting="unsafe")
+    else:
         write_tangents(target, result)
+    bump_version(target, writer)
     if result.needs_grad and grad_mode.enabled and target.array.dtype.kind not in "biu":
         adopt(target, result)
     return target

@@ -115,7 +115,7 @@ class Op:
     - `together`: a formula for the gradients of all inputs, used if all are needed and the single
       formulas would repeat work
     - `joint`: one formula for the gradients of all inputs in place of the single ones
-    - `tangent`: how the forward derivative follows from the formulas (`autograd/tangents.py`), if
+    - `tangent`: how the forward derivative follows from the formulas (`autograd/dual/calls.py`), if
       that cannot be derived from the values they read
     - `node_name`: PyTorch's name of the graph node (default: from `name`), or a function of the
       node that returns it

@@ -48,7 +48,7 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overl
 def is_differentiated(x):
     """True if a tensor takes part in backward or forward differentiation."""
     return isinstance(x, Tensor) and (x.needs_grad and grad_mode.enabled
-                                      or any([level in (x.tangents or ()) for level in grad_mode.levels]))
+                                      or x.backend.level is not None)
 
 
 def check_memory(target, inputs, overlap=True):

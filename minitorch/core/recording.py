@@ -96,7 +96,7 @@ def tied(op, parents, gradients):
 def tied_to(parents, g):
     """The gradient `g` with a new node, which ties it to `parents` (nodes and leaf tensors)."""
     result, first = wrap(g.array, g.backend), (g.node or g) if g.needs_grad else None
-    result.tangents, Tied.made = g.tangents, True
+    Tied.made = True
     graph.record(made_node(OPS["tied"], (first, *parents), (), g.array.shape, g.backend, Tied),
                  result)
     return result

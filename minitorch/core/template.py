@@ -13,7 +13,6 @@ from inspect import Parameter
 WHOLE = ("common", "compared", "factor", "fitting")
 HALF = "d.itemsize == 2 and d.kind in 'fV'"                # a 16-bit float
 WIDEN = [f"if {HALF}:", "    F = F.fp32"]
-watched: list = []    # conditions under which any call is a general one: see `look_for_tangents`
 
 
 def fill(template, **slots):
@@ -112,8 +111,7 @@ def unpack(op, bare):
     if not bare:
         lines += [*check_plain(op, given), *cast_dtype(op)]
     else:
-        lines += [*(WIDEN if op.promotion and not op.native else []), *cast_dtype(op),
-                  *look_aside(op)]
+        lines += [*(WIDEN if op.promotion and not op.native else []), *cast_dtype(op)]
     return [part for line in lines for part in line.split("\n")]
 
 
@@ -143,7 +141,7 @@ def check_plain(op, given):
         checks += ["(d is not f32 and d is not f64)"]
     elif op.refuses:
         checks += [f"(x0.dtype is not f32 and x0.dtype.kind in {op.refuses!r})"]
-    checks += ["out is not None", *watched] if takes_out(op) else watched
+    checks += ["out is not None"] if takes_out(op) else []
     if not checks:
         return []
     lines = but_for_integers(op, [*halves(op), f"return general({given})"])
@@ -178,16 +176,8 @@ def but_for_integers(op, lines):
         return lines
     fit = " and ".join([f"(x{i}.__class__ is F.ndarray or x{i}.__class__ is int and -2147483648 <= "
                         f"x{i} <= 2147483647)" for i in (0, 1)])
-    unless = " or ".join([f"not (plain and (d is i64 or d is i32) and {fit})", "out is not None",
-                          *watched])
+    unless = " or ".join([f"not (plain and (d is i64 or d is i32) and {fit})", "out is not None"])
     return [f"if {unless}:", *indent(lines), *(["op.check(x0, x1)"] if op.check else [])]
-
-
-def look_aside(op):
-    """Lines that return `with_tangents` in place of the result, if inputs have tangents."""
-    call = f"with_tangents(op, ({arguments(op)}), {attributes(op)})"
-    return [line for x in watched for line in (f"if {x} and (found := {call}) is not None:",
-                                               "    return found")]
 
 
 def unpack_one(op, i, x, bare):
@@ -386,7 +376,7 @@ def saved_value(op, field, live):
     if op.joint:
         return value
     if field in op.restores[:1]:
-        return f"{value} if kept_{op.restores[1]}.shape != {value}.shape else None"
+        return f"{value} if F.level or kept_{op.restores[1]}.shape != {value}.shape else None"
     readers = [i for i in live if field in op.reads.get(op.inputs[i].name, ())]
     if len(readers) == len(live):
         return value
@@ -425,9 +415,9 @@ def write_variadic(op, bare):
     """The call of an op on a list of tensors, such as `cat`: ``def cat(F, *tensors, dim)``."""
     name = op.inputs[0].name
     if bare:
-        checks = (["d = x[0].dtype", *WIDEN] if op.promotion else []) + look_aside(op)
+        checks = ["d = x[0].dtype", *WIDEN] if op.promotion else []
     else:
-        differ = ["t is not None", "out is not None", *watched]
+        differ = ["t is not None", "out is not None"]
         differ += ["(d is not f32 and d is not f64)"] if op.promotion else []
         checks = fill(SAME, differ=" or ".join(differ), attributes=attributes(op))
     fields = {name: "x", "out": "y", name + "_shape": "tuple([v.shape for v in x])",

@@ -75,7 +75,7 @@ class Tensor(Kept):
     be given by name.
     """
 
-    node = hooks = tangents = _grad = _base = _views = None
+    node = hooks = _grad = _base = _views = None
     needs_grad = False
     parents = ()                                           # in the graph, a tensor is a leaf
     __array_priority__ = 1000                              # so that ndarray + tensor calls __radd__
@@ -237,7 +237,7 @@ class Tensor(Kept):
 
     def detach(self):
         """A new tensor over the same memory, outside of the graph: it does not require grad."""
-        return wrap(self.backend.detached(self.array), self.backend)
+        return wrap(*self.backend.detached(self.array))
 
     def detach_(self):
         """Forget the call that made this tensor; it becomes a leaf that does not require grad."""

@@ -59,7 +59,6 @@ class Tensor:
     def __hash__(self) -> _int: ...
     node: Any
     hooks: Any
-    tangents: Any
     _grad: Any
     _base: Any
     _views: Any

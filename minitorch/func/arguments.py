@@ -1,9 +1,8 @@
 """Arguments, results and auxiliary results that are pytrees: shared by the functions of ``torch.func``."""
 
 from .. import Tensor
-from ..autograd import tangents
+from ..autograd.dual import crossing
 from ..autograd.recording import behind
-from ..core.grad_mode import grad_mode
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 
@@ -40,15 +39,14 @@ def leaves_of(tree, text):
 
 def detached(tree):
     """A pytree with its tensors without their graphs, but with their tangents."""
-    return tree_map(lambda t: tangents.detached(t) if isinstance(t, Tensor) else t, tree)
+    return tree_map(lambda t: crossing.detached(t) if isinstance(t, Tensor) else t, tree)
 
 
 def is_nested(trees):
     """True if a tensor in `trees`, or a tangent of one, requires grad: a derivative of the
     derivative may be asked for.
     """
-    return any([isinstance(t, Tensor) and (t.requires_grad or t.tangents and grad_mode.levels
-                                           and is_nested(list(t.tangents.values()))) for t in tree_leaves(trees)])
+    return any([isinstance(t, Tensor) and t.requires_grad for t in tree_leaves(trees)])
 
 
 def reaches_others(outputs, own):

@@ -4,8 +4,9 @@ import functools
 
 from .. import Tensor, autograd, enable_grad
 from ..autograd import functional as _functional
+from ..autograd.dual.crossing import dual, tangent_of, without_level, zeros_like
+from ..autograd.dual.levels import opened
 from ..autograd.functional import differentiating
-from ..autograd.tangents import dual, opened, tangent_of, without_level, zeros_like
 from ..backends.batched.crossing import entered
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .arguments import Chosen, Flat, detached, is_nested, leaves_of, positions, reaches_others, without_aux

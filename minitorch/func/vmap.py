@@ -72,7 +72,7 @@ def mapped(func, leaves, dims, spec, kwargs, size, out_dims, randomness):
     F: dict = {}                                           # device -> the batched backend of this vmap there
     for x, d in zip(leaves, dims):
         if d is not None and x.device not in F:
-            F[x.device] = BatchedBackend(running(x.backend), size, randomness)
+            F[x.device] = BatchedBackend(running(x.backend.below), size, randomness)
     hidden = [x if d is None else hide(F[x.device], x, d) for x, d in zip(leaves, dims)]
     with Entered(next(iter(F.values()))):
         out = func(*tree_unflatten(hidden, spec), **kwargs)
@@ -111,7 +111,8 @@ def shown(func, x, dim, F):
     if not -n <= dim < n:
         raise out_of_range(dim, n)
     some = next(iter(F.values()))
-    return show(F.get(x.device) or BatchedBackend(running(x.backend), some.size, some.randomness), x, dim % n)
+    backend = F.get(x.device) or BatchedBackend(running(x.backend.below), some.size, some.randomness)
+    return show(backend, x, dim % n)
 
 
 def name_of(func):

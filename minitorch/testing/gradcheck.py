@@ -10,8 +10,8 @@ and its imaginary part, and two rows for each element of a complex output.
 import numpy as np
 
 from ..autograd import api
+from ..autograd.dual.crossing import detached
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..autograd.tangents import detached
 from ..core.arrays import is_inexact
 from ..core.registry import guests
 from ..core.tensor import Tensor, wrap

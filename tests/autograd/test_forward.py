@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import minitorch as torch
-from minitorch.autograd import Function, api, functional, tangents
+from minitorch.autograd import Function, api, functional
 from minitorch.autograd import forward_ad as fw
-from minitorch.autograd.tangents import Call, derived_kind, dual, kind_of, opened, tangent_of
+from minitorch.autograd.dual import calls
+from minitorch.autograd.dual.calls import Call, derived_kind, kind_of
+from minitorch.autograd.dual.crossing import dual, tangent_of
+from minitorch.autograd.dual.levels import opened
 from minitorch.backends.cpu.backend import cpu
 from minitorch.core.grad_mode import grad_mode
 from minitorch.core.registry import OPS
@@ -92,7 +95,7 @@ def test_a_column_says_what_the_formulas_do_not():
 
 
 def agrees(op, kind, draws=6):
-    tangents._kinds[op] = kind
+    calls._kinds[op] = kind
     try:
         for seed in range(draws):
             arrays, attrs = Draw(random.Random(seed)).op_sample(op)
@@ -103,7 +106,7 @@ def agrees(op, kind, draws=6):
                 return False
         return True
     finally:
-        tangents._kinds.pop(op)
+        calls._kinds.pop(op)
 
 
 def test_an_op_without_derivative_formula():
@@ -187,7 +190,7 @@ def test_gradients_through_dual_tensors():
         assert close(t, product) and not g.requires_grad and not t.requires_grad
         w = x.clone().requires_grad_()
         f(w + fw.make_dual(T(0.0, 0.0, 0.0), v)).backward()
-        assert close(fw.unpack_dual(w.grad).tangent, product) and w.grad.tangents
+        assert close(fw.unpack_dual(w.grad).tangent, product) and w.grad.backend.level
     y = x.clone().requires_grad_()
     with fw.dual_level():                                  # reverse over forward
         tangent = fw.unpack_dual(f(fw.make_dual(y, v))).tangent
@@ -211,6 +214,47 @@ def test_views_see_what_is_written_to_their_base():
         d.mul_(2)
         d.unsqueeze_(0)
         assert fw.unpack_dual(d).tangent.tolist() == [[6.0, 8.0]]
+
+
+def test_a_tensor_that_is_written_to_is_dual_until_the_level_closes():
+    x, w = T(1.0, 2.0), T(5.0, 6.0, 7.0)
+    view = w[1:]
+    with fw.dual_level():
+        d = fw.make_dual(x, T(3.0, 4.0))
+        view.mul_(d)
+        assert fw.unpack_dual(w).tangent.tolist() == [0.0, 18.0, 28.0] and x.backend is cpu
+        with torch.no_grad():
+            kept = torch.nn.Parameter(T(0.0, 0.0))
+            kept.copy_(d)
+        assert fw.unpack_dual(kept).tangent.tolist() == [3.0, 4.0] and kept.is_leaf
+    assert w.tolist() == [5.0, 6.0, 14.0] and view.tolist() == [6.0, 14.0]
+    assert {t.backend for t in (w, view, kept)} == {cpu} and kept.requires_grad
+    view.add_(1)
+    assert w.tolist() == [5.0, 7.0, 15.0]
+
+
+def test_parts_have_gradients_of_their_own():
+    """Reverse over forward: of both parts in one pass, in nested levels, of what becomes dual."""
+    w, v = T(1.0, 2.0, requires_grad=True), T(0.5, -1.0, requires_grad=True)
+    x = T(3.0, -2.0)
+
+    def value(w):
+        return (w * x).sin().sum() * w[0]
+    with fw.dual_level():
+        value_part, tangent = fw.unpack_dual(value(fw.make_dual(w, v)))
+    slope = torch.func.grad(value)(w.detach())
+    curved = torch.func.jvp(torch.func.grad(value), (w.detach(),), (v.detach(),))[1]
+    of_w, of_v = torch.autograd.grad(value_part * 2 + tangent * 3, (w, v))
+    assert close(of_w, slope * 2 + curved * 3) and close(of_v, slope * 3)
+    with fw.dual_level():
+        d = fw.make_dual(x, T(1.0, 2.0))
+        loss = (w * d).exp().sum()
+        found = torch.autograd.grad(loss, w, retain_graph=True)[0]
+        assert close(fw.unpack_dual(found).tangent, (1 + w * x) * (w * x).exp() * T(1.0, 2.0))
+    assert close(torch.autograd.grad(loss, w)[0], x * (w * x).exp())     # the level is closed
+    twice = torch.func.jvp(lambda a: torch.func.grad(lambda b: torch.func.jvp(
+        lambda c: (c ** 3 * a).sum(), (b,), (x,))[1])(x), (w.detach(),), (x,))[1]
+    assert close(twice, 6 * x ** 3)
 
 
 # ---- functions of the user's own ---------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import minitorch as torch
-from minitorch.autograd.tangents import kind_of
+from minitorch.autograd.dual.calls import kind_of
 from minitorch.backends.batched.classes import class_of
 from minitorch.backends.cuda.arrays.functors import functor_call
 from minitorch.core.op import Op

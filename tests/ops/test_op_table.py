@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 import minitorch
 from minitorch.autograd import api
-from minitorch.autograd.tangents import dual, kind_of, opened, tangent_of
+from minitorch.autograd.dual.calls import kind_of
+from minitorch.autograd.dual.crossing import dual, tangent_of
+from minitorch.autograd.dual.levels import opened
 from minitorch.backends.cpu.backend import cpu
 from minitorch.core.recording import recorded
 from minitorch.core.registry import OPS

@@ -33,7 +33,7 @@ from tests.structure.source import (
 )
 
 CORE = {module for module in MODULES if package_of(module) == "core"}
-LINES = 4460                               # lower it when the core has become smaller
+LINES = 4445                               # lower it when the core has become smaller
 
 # The functions that the core imports at run time, and why they are not counted.
 LATE = dict.fromkeys((
@@ -45,9 +45,8 @@ HOOKS = {
     "call.cast_call": "amp.autocast_mode",
     "call.overridden": "autograd.dispatch",
     "device.accelerator": "backends",
-    "generate.with_tangents": "autograd.tangents",
     "graph.note_inference": "autograd.inference",
-    "inplace.write_tangents": "autograd.tangents",
+    "inplace.write_tangents": "autograd.dual.writes",
     "registry.is_shared": "multiprocessing.sharing",
     "registry.process_group_place": "distributed.world",
     "tensor.deepcopy_tensor": "serialization.tensors",
@@ -69,7 +68,6 @@ STATE = {
     "grad_mode.grad_mode": "this thread's modes",
     "grad_mode.mixed_precision": "this thread's mixed precision",
     "grad_mode.open_batches": "the vmaps that run in any thread",
-    "grad_mode.open_levels": "the levels of forward mode in any thread",
     "graph.inference": "arrays made in inference mode",
     "recording.passed": "the nodes that a pass has reached",
 }

@@ -11,6 +11,7 @@ from tests.structure.source import PACKAGE
 
 # Files that spell names of another vocabulary, which some definitions happen to share, and why they have to.
 OTHER_WORDS = {
+    "autograd/dual/array.py": "Python's operators and NumPy's methods, which an array class has",
     "backends/batched/array.py": "Python's operators and NumPy's methods, which an array class has",
     "backends/numpy_names.py": "NumPy's functions, by what they do to dimensions",
     "backends/cuda/arrays/functors.py": "NumPy's ufuncs, and the functors that compute them",

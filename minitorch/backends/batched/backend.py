@@ -22,7 +22,7 @@ from .array import (
     spread,
 )
 from .classes import derived
-from .crossing import of_one_batch
+from .crossing import join, of_one_batch, settled
 from .functions import Functions
 from .indices import explicit, read, write
 
@@ -76,6 +76,18 @@ class BatchedBackend(Backend):
 
     def together(self, inputs):
         return of_one_batch(inputs)
+
+    def join(self, x):
+        return join(self, x)
+
+    def settled(self, x):
+        return settled(self, x)
+
+    def once(self, name, arrays, attrs):
+        """The result of an op: one for all elements of the batch if the arrays are, also where the
+        op makes room for all of them."""
+        found = getattr(self, name)(*arrays, **attrs)
+        return one(self, found) if all([is_shared(x) for x in arrays]) else found
 
     def room_beside(self, x, other):
         """A copy of the tensor `x` that can be overwritten by parts of `other`, a batched one."""
@@ -141,6 +153,13 @@ class BatchedBackend(Backend):
         inner.fill_random(drawn, sampler, generator, args)
         if not different:
             inner.xp.copyto(v, drawn)
+
+
+def one(F, x):
+    """The first element of a batch for all of it, also in a tuple."""
+    if x.__class__ is Batched:
+        return x if x.value.shape[0] == 1 else batched(F, x.value[:1])
+    return type(x)([one(F, y) for y in x]) if x.__class__ in (tuple, list) else x
 
 
 def operation(name):

@@ -37,16 +37,24 @@ def backend_of(array, fallback):
     return array.backend if array.__class__ is Batched else fallback
 
 
-def record(result, source, back, push):
-    """Leave a node behind `result`, made of `source`, if that requires gradients; `push` takes its tangents along."""
-    if source.tangents and grad_mode.levels:
-        result.tangents = {level: push(t) for level, t in source.tangents.items() if level in grad_mode.levels}
+def record(result, source, back):
+    """Leave a node behind `result`, made of `source`, if that requires gradients."""
     if source.needs_grad and grad_mode.enabled:
         parents = (source.node or source,)
         graph.record(made_node(OPS["alias"], parents, (back,), result.array.shape, result.backend, Crossing), result)
     return result
 
 
+def of_parts(function):
+    """A linear function of a backend and a tensor, also for a dual tensor: of its parts."""
+    def call(F, x, *args):
+        if x.backend.level is None:
+            return function(F, x, *args)
+        return x.backend.through(lambda t: call(F, t, *args), x)
+    return call
+
+
+@of_parts
 def hide(F, x, dim):
     """Dimension `dim` of a tensor, of any backend below `F`, as the hidden one."""
     x = join(F.inner, x)
@@ -57,9 +65,10 @@ def hide(F, x, dim):
         value = read_only(value)
     result = wrap(batched(F, value), F)
     mark_view(result, x)
-    return record(result, x, lambda g: show(onto(F, g.backend), g, dim), lambda t: hide(F, t, dim))
+    return record(result, x, lambda g: show(onto(F, g.backend), g, dim))
 
 
+@of_parts
 def show(F, x, dim):
     """The tensor of the backend below whose dimension `dim` was the hidden one."""
     x = join(F, x)
@@ -69,17 +78,19 @@ def show(F, x, dim):
     result = wrap(value, F.inner)
     if x.array.value.shape[0] == F.size:
         mark_view(result, x)
-    return record(result, x, lambda g: hide(onto(F, g.backend), g, dim), lambda t: show(F, t, dim))
+    return record(result, x, lambda g: hide(onto(F, g.backend), g, dim))
 
 
+@of_parts
 def lift(F, x):
     """A tensor of the backend below as one that is the same for all elements of the batch."""
     result = wrap(lifted(F, x.array), F)
     mark_view(result, x)
     return record(result, x, lambda g: g if grad_mode.each and F.origin in grad_mode.batches else total(
-        onto(F, g.backend), g), lambda t: t if t.backend.depth >= F.depth else join(F, t))
+        onto(F, g.backend), g))
 
 
+@of_parts
 def total(F, x):
     """The sum of a tensor over the batch, on the backend below."""
     x = join(F, x)
@@ -89,20 +100,40 @@ def total(F, x):
         value = inner.sum(value, dim=0, keepdim=False, dtype=None) if F.size != 1 else value[0]
     else:
         value = inner.mul(value[0], F.size)
-    return record(wrap(value, F.inner), x, lambda g: lift(onto(F, g.backend), join(onto(F, g.backend).inner, g)),
-                  lambda t: total(F, t))
+    return record(wrap(value, F.inner), x, lambda g: spread_over(F, g))
+
+
+def spread_over(F, g):
+    """The gradient of a tensor of `F` from that of its sum."""
+    G = onto(F, g.backend)
+    return lift(G, join(G.inner, g))
+
+
+def settled(F, x):
+    """`x`, a tensor of `F`, as one of the backend below if all elements of the batch are the same."""
+    value = x.array.value
+    if value.shape[0] != 1 or F.size == 1:
+        return x
+    result = wrap(value[0], F.inner)
+    mark_view(result, x)
+
+    def back(g):
+        return g if onto(F, g.backend) in chain(g.backend) else spread_over(F, g / F.size)
+    record(result, x, back)
+    return settled(F.inner, result) if F.inner.depth else result
 
 
 # ---- from one backend to another ---------------------------------------------------------------------------
 def chain(F):
     """The batched backends from the outermost to `F`."""
+    F = F.below
     return [*chain(F.inner), F] if F.depth else []
 
 
 def entered(x):
     """`x`, a tensor, in the batch that runs here, if there is one: a differentiated tensor has a gradient for each
     element of it."""
-    return join(running(x.backend), x)
+    return join(running(x.backend.below), x)
 
 
 def running(backend):
@@ -115,6 +146,7 @@ def onto(F, backend):
 
     Those are the batches of gradients, when they reach what was computed in a vmap before.
     """
+    backend = backend.below
     levels = chain(backend)
     for level in levels:
         if level.origin is F.origin:
@@ -131,10 +163,13 @@ def onto(F, backend):
 
 
 def join(F, x):
-    """A tensor of `F` or of a backend below it, as one of `F`."""
+    """A tensor of `F` or of a backend below it, as one of `F`; its levels stay."""
+    return x if x.backend.below is F else joined(F, x)
+
+
+@of_parts
+def joined(F, x):
     backend = x.backend
-    if backend is F:
-        return x
     if backend.depth and getattr(type(backend), "kind", None) is not None:
         raise worded(RuntimeError(f"vmap: a {type(backend).kind.__name__} made within a vmap cannot leave it: return "
                                   f"a tensor, as of to_tensor(value), or its parts"))
@@ -144,15 +179,16 @@ def join(F, x):
         return lift(F, join(F.inner, x))
     if backend.depth:
         raise escaped()
-    if not x.array.ndim and x.is_cpu:                      # a number
-        return x.to(F.device)
-    raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {F.device} and "
-                       f"{x.device}!")
+    return F.join(x)
 
 
 def of_one_batch(inputs):
     """The inputs of a call with every tensor taken into the innermost batch that one of them is in."""
-    F = max([x.backend for x in inputs if isinstance(x, Tensor)], key=lambda backend: backend.depth)
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    for x in tensors:
+        if x.backend.level is not None:
+            return x.backend.together(inputs)
+    F = max([x.backend for x in tensors], key=lambda backend: backend.depth)
     return [join(F, x) if isinstance(x, Tensor) and x.backend is not F else x for x in inputs]
 
 

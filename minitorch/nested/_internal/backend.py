@@ -188,7 +188,7 @@ class NestedBackend(Backend):
         return self.inner.to_host(array.held.array)
 
     def detached(self, array):
-        return array.like(array.values.detach())
+        return array.like(array.values.detach()), self
 
     def fill_random(self, array, sampler, generator, args):
         drawn = self.inner.xp.empty(array.values.array.shape, array.dtype)

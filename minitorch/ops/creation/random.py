@@ -11,7 +11,7 @@ import operator
 from functools import cache
 
 from ...core import dtypes, ranges
-from ...core.grad_mode import grad_mode, open_batches, open_levels
+from ...core.grad_mode import grad_mode, open_batches
 from ...core.graph import bump_version
 from ...core.inplace import adopt, check_is_no_leaf, write_tangents
 from ...core.memory import require_no_overlap
@@ -61,7 +61,7 @@ def fill(tensor, name, sampler, args, generator):
     unrelated = recorded.zero(tensor) if tensor.needs_grad and grad_mode.enabled else None
     draw(sampler, tensor.backend, array, choose(generator, tensor.backend, name), *args)
     bump_version(tensor, name)
-    if open_levels and grad_mode.levels:
+    if tensor.backend.level is not None:
         write_tangents(tensor, None)
     if unrelated is not None:
         adopt(tensor, unrelated)

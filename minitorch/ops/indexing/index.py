@@ -8,7 +8,7 @@ an element that was taken several times is summed.
 
 from functools import reduce
 
-from ...core.grad_mode import grad_mode, open_batches, open_levels
+from ...core.grad_mode import grad_mode, open_batches
 from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, overwrite
 from ...core.memory import require_apart, require_no_overlap
@@ -198,7 +198,8 @@ def __setitem__(self, item, value):
     basic, advanced = parse(self, item)
     is_tensor = isinstance(value, Tensor)
     needs_grad = self.needs_grad or is_tensor and value.needs_grad
-    recorded = needs_grad and grad_mode.enabled or open_levels and grad_mode.levels
+    dual = self.backend.level is not None or is_tensor and value.backend.level is not None
+    recorded = needs_grad and grad_mode.enabled or dual
     piece = self if basic is None else _slice(self, basic) if recorded else part(self, basic)
     if is_tensor:
         value = source_of(value, self, advanced)
@@ -223,7 +224,7 @@ def __setitem__(self, item, value):
 def require_memory_for(x, written):
     """Raise if a tensor to be written, or an index, is of a batch that `x` has no memory for."""
     for y in written if written.__class__ is tuple else (written,):
-        if isinstance(y, Tensor) and y.backend.depth > x.backend.depth:
+        if isinstance(y, Tensor) and y.backend.depth > x.backend.depth and y.backend.level is None:
             raise y.backend.not_in_place()
 
 

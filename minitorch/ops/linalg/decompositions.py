@@ -314,7 +314,7 @@ def qr_of(A, mode, name):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
                            f"'complete'")
     if mode == "r":
-        if A.needs_grad or A.tangents:
+        if A.needs_grad or A.backend.level:
             raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
                                "use linalg.qr(A, mode='reduced')")
         r = A.backend.xp.linalg.qr(A.array, "r")

@@ -255,7 +255,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
 def is_fusible(query, attn_mask, dropout_p, generator):
     """True if a device's kernel takes the call: masks get no gradient, it drops in its own way."""
-    if attn_mask is not None and (attn_mask.needs_grad or attn_mask.tangents):
+    if attn_mask is not None and (attn_mask.needs_grad or attn_mask.backend.level):
         return False
     if query.dtype not in FUSED:
         return False

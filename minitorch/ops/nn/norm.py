@@ -221,6 +221,8 @@ def batch_norm_inference(F, input, weight=None, bias=None, mean: Other = None, r
 def update_running(running_mean, running_var, mean, var, n, momentum, name):
     """``running = (1 - momentum) * running + momentum * value``, in place, for both statistics,
     which may be None; the variance of `n` elements is divided by ``n - 1``."""
+    if getattr(mean, "backend", mean) is not mean and mean.backend.level is not None:
+        mean, var = [x.backend.detached(x)[0] for x in (mean, var)]
     moved = [x for x in ((running_mean, mean, 1.0), (running_var, var, n / (n - 1)))
              if x[0] is not None]
     if not moved:

@@ -7,7 +7,6 @@ from ...core import dtypes
 from ...core.device import device as Device
 from ...core.device import get
 from ...core.dtypes import as_np
-from ...core.grad_mode import grad_mode, open_levels
 from ...core.graph import bump_version
 from ...core.inplace import inplace, is_plain
 from ...core.layouts import copy_like, inverse, own_order
@@ -72,7 +71,8 @@ def by_type(args, dtype, device, other):
 
 def cast(x, found):
     """`x` in a NumPy dtype; non-floating results have no gradient."""
-    if found.kind not in "fcV" or found.itemsize > 1 and not (x.needs_grad or open_levels and grad_mode.levels):
+    recorded = x.needs_grad or x.backend.level is not None
+    if found.kind not in "fcV" or found.itemsize > 1 and not recorded:
         return wrap(copy_like(x.array, found), x.backend)
     return _to(x, dtype=found)
 
@@ -186,7 +186,7 @@ def copy_(self, other, non_blocking=False):
                             f"x.copy_(torch.as_tensor(...))")
         other = create.tensor(other)
     elif is_same_memory(self.array, other.array) and not (
-            self.needs_grad or other.needs_grad or open_levels and grad_mode.levels):
+            self.needs_grad or other.needs_grad or other.backend is not self.backend):
         return self
     if is_plain(self, (other,), NUMBERS):
         return written(self, other.array, "copy_")

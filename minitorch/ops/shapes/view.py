@@ -562,7 +562,6 @@ def in_place(name, function):
         seen = function(self, *args, **kwargs)
         self.array = seen.array
         bump_version(self, name + "_")
-        self.tangents = seen.tangents
         if seen.node is not None:
             self.node, self.needs_grad = seen.node, True
         return self

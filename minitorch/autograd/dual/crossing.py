@@ -1,0 +1,227 @@
+"""Tensors that become dual, and dual tensors that give their parts: recorded like calls.
+
+A part's gradient is that of a dual tensor with the parts exchanged: the gradient g of the tangent
+comes back as the dual (g, 0), that of the value as (0, g). The formulas of the calls before, on
+dual arrays, then give the derivatives of both parts at once; and where a plain tensor became dual,
+its gradient is the second part, None if that is zero.
+
+A pass that begins at a dual tensor itself (`inside` its levels) is another thing, that function
+on dual numbers differentiated: its gradients are dual throughout, and have tangents.
+"""
+
+import threading
+import weakref
+
+from ...core.grad_mode import grad_mode
+from ...core.graph import Node, made_node, record
+from ...core.registry import OPS
+from ...core.tensor import Tensor, mark_view, wrap
+from .. import api, dispatch
+from .array import dual_array, of_backend, tangent_in
+from .backend import DualBackend, above
+
+__all__ = ["check_size", "detached", "dual", "join", "on", "tangent_of", "without_level",
+           "zeros_like"]
+
+
+class Pass(threading.local):
+    """The backward pass that runs in this thread: `levels` are those of the tensors where it began.
+    """
+
+    levels: tuple = ()
+
+
+running = Pass()
+
+
+@api.inside.fill
+class inside:
+    """A block with a backward pass that begins at these tensors."""
+
+    def __init__(self, tensors):
+        found = {level for x in tensors if isinstance(x, Tensor) for level in x.backend.levels}
+        self.levels = tuple(found)
+
+    def __enter__(self):
+        self.outer, running.levels = running.levels, self.levels
+
+    def __exit__(self, *exc):
+        running.levels = self.outer
+
+
+class Crossing(Node):
+    """A node of these: `saved` has a function for each parent, of the gradient, a tensor."""
+
+    __slots__ = ()
+
+    def name(self):
+        return "AliasBackward0"
+
+    def pull(self, g, create_graph):
+        if not create_graph:
+            g = wrap(g, getattr(g, "backend", self.backend))
+        found = [back(g) if p is not None else None for p, back in zip(self.parents, self.saved)]
+        return found if create_graph else [None if x is None else x.array for x in found]
+
+    def release(self):
+        pass
+
+
+def recorded(result, sources, *backs):
+    """`result` with a node, if its `sources` need gradients: `backs` are the functions for them."""
+    if grad_mode.enabled and any([x.needs_grad for x in sources]):
+        parents = tuple([(x.node or x) if x.needs_grad else None for x in sources])
+        shape = result.array.shape
+        record(made_node(OPS["alias"], parents, backs, shape, result.backend, Crossing), result)
+    return result
+
+
+# ---- in and out ----------------------------------------------------------------------------------
+def dual(x, tangent, level):
+    """A view of `x` with `tangent`, a tensor, at a level; writes to it give `x` no tangent."""
+    check_size(x, tangent)
+    if x.backend is not tangent.backend:
+        x, tangent = together((x, tangent))
+    if x.backend.level is not None and x.backend.level.number > level.number:
+        values, tangents = zip(*[(value_part(t), tangent_part(t)) for t in (x, tangent)])
+        return dual(dual(*values, level), dual(*tangents, level), x.backend.level)
+    if tangent.array.dtype != x.array.dtype:
+        tangent = tangent.to(x.dtype)
+    F = above(x.backend, level)
+    result = wrap(dual_array(F, x.array, tangent.array), F)
+    result.array.given = weakref.ref(tangent)
+    if x.needs_grad:
+        mark_view(result, x)
+    if dispatch.is_overloaded(type(x)):
+        result.__class__ = type(x)
+
+    def to_value(g):
+        return g if level in running.levels and not level.closed else tangent_of(g, level)
+
+    def to_tangent(g):
+        return None if level in running.levels else without_level(g, level)
+    return recorded(result, (x, tangent), to_value, to_tangent)
+
+
+def lift(F, x):
+    """A tensor of the backend below as one whose tangent is zero."""
+    result = wrap(of_backend(F, x.array), F)
+
+    def back(g):
+        if F.level not in running.levels:
+            return tangent_of(g, F.level)
+        return without_level(g, F.level) if F.level.closed else g
+    return recorded(result, (x,), back)
+
+
+def value_part(x):
+    """The value of a dual tensor, on the backend below."""
+    F = x.backend
+
+    def back(g):
+        if F.level in running.levels:
+            return g
+        g = without_level(g, F.level)
+        return dual(zeros_like(g), g, F.level)
+    result = recorded(wrap(x.array.value, F.inner), (x,), back)
+    return F.inner.settled(result)
+
+
+def tangent_part(x):
+    """The tangent of a dual tensor, on the backend below: the tensor that was given for it, if any.
+    """
+    F, given = x.backend, x.array.given and x.array.given()
+    if given is not None and not given.needs_grad and given.array is x.array.tangent:
+        return given
+
+    def back(g):
+        g = without_level(g, F.level)
+        return lift(above(g.backend, F.level), g)
+    return recorded(wrap(tangent_in(F, x.array), F.inner), (x,), back)
+
+
+def through(function, x):
+    """A linear function of tensors, of both parts of a dual one."""
+    value, level = function(value_part(x)), x.backend.level
+    if x.array.tangent is None:
+        return lift(above(value.backend, level), value)
+    return dual(value, function(tangent_part(x)), level)
+
+
+# ---- at any level --------------------------------------------------------------------------------
+def without_level(x, level):
+    """A tensor without its tangent at a level."""
+    F = x.backend
+    if level not in F.levels:
+        return x
+    return value_part(x) if F.level is level else through(lambda t: without_level(t, level), x)
+
+
+def tangent_of(x, level):
+    """The tangent of a tensor at a level; None if it has none."""
+    F = x.backend
+    if level not in F.levels:
+        return None
+    if F.level is level:
+        return None if x.array.tangent is None else tangent_part(x)
+    t, u = tangent_of(value_part(x), level), tangent_of(tangent_part(x), level)
+    if t is None and u is None:
+        return None
+    return dual(zeros_like(u) if t is None else t, zeros_like(t) if u is None else u, F.level)
+
+
+def detached(x):
+    """`x` detached from the graph; it keeps the tangents of open levels, detached too."""
+    for level in x.backend.levels:
+        if level not in grad_mode.levels:
+            x = without_level(x, level)
+    return wrap(x.array, x.backend)
+
+
+def zeros_like(x):
+    """Zeros of the shape and dtype of `x`, on its backend."""
+    return wrap(x.backend.xp.zeros(x.array.shape, x.array.dtype), x.backend)
+
+
+def check_size(tensor, tangent):
+    """RuntimeError unless a tangent has the shape of its tensor."""
+    if tangent.array.shape != tensor.array.shape:
+        raise RuntimeError(
+            f"Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor.shape)} while the "
+            f"given forward gradient is of size {list(tangent.shape)}.")
+
+
+# ---- several backends in one call ----------------------------------------------------------------
+def on(base, levels):
+    """The backend of these levels on `base`."""
+    for level in sorted(levels, key=lambda level: level.number):
+        base = above(base, level)
+    return base
+
+
+def together(inputs):
+    """The inputs of a call, with the tensors on one backend, of all their levels and batches."""
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    bases = list(dict.fromkeys([x.backend.below for x in tensors]))
+    base = max(bases, key=lambda F: F.depth)
+    if not base.depth and len(bases) > 1:                  # numbers go to the others' device
+        base = next((x.backend.below for x in tensors if x.array.ndim or not x.is_cpu), base)
+    F = on(base, {level for x in tensors for level in x.backend.levels})
+    return [join(F, x) if isinstance(x, Tensor) else x for x in inputs]
+
+
+def join(F, x):
+    """A tensor of some of the levels and batches of `F`, as one of `F`."""
+    if x.backend is F:
+        return x
+    if F.level is None:
+        return F.join(x)
+    if x.backend.level is F.level:
+        return through(lambda t: join(F.inner, t), x)
+    return lift(F, join(F.inner, x))
+
+
+DualBackend.together = staticmethod(together)
+DualBackend.through = staticmethod(through)
+DualBackend.tangent = staticmethod(tangent_part)
