@@ -115,8 +115,8 @@ class Op:
     - `together`: a formula for the gradients of all inputs, used if all are needed and the single
       formulas would repeat work
     - `joint`: one formula for the gradients of all inputs in place of the single ones
-    - `tangent`: how the forward derivative follows from the formulas (`autograd/dual/calls.py`), if
-      that cannot be derived from the values they read
+    - `tangent`: the way to the forward derivative (`autograd/dual/calls.py`), if it cannot be told
+      from the values that the formulas read, or "reference": by the reference, on dual arrays
     - `node_name`: PyTorch's name of the graph node (default: from `name`), or a function of the
       node that returns it
 

@@ -14,8 +14,9 @@ on its inputs:
   product (the trick of two passes)
 
 The last holds for any op. The column `tangent` is for ops that would seem linear or multilinear but
-are not (they add a constant), and for symmetric ones that are not elementwise, for which one
-formula is faster than two passes. A test compares all of them with double backward.
+are not (they add a constant), and for those that another method serves faster: symmetric ones that
+are not elementwise, and "reference": the op's own reference, made of ops, runs on dual arrays. A
+test compares all of them with double backward.
 """
 
 from ...core import engine
@@ -75,7 +76,7 @@ class Call:
         self.specs = op.inputs * len(arrays) if op.variadic else op.inputs
         self.attrs = {k: plain(v) for k, v in attrs.items()}
         arrays = [of_backend(F, x) if x.__class__ is Dual else x for x in arrays]
-        self.xs = plain(arrays)
+        self.arrays, self.xs = arrays, plain(arrays)
         on = op.differentiable and F.computes
         self.ts = [x.tangent if on and x.__class__ is Dual and self.is_live(spec) else None
                    for x, spec in zip(arrays, self.specs)]
@@ -166,6 +167,12 @@ class Call:
         if x is None or spec.optional:
             return None
         return self.zeros(x) if x.__class__ is self.inner.ndarray else 0
+
+    def reference(self, full):
+        """The op's own reference, on dual arrays."""
+        found = self.op.forward(self.F, *self.arrays, **self.attrs)
+        y, *kept = found if self.op.keeps else (found,)
+        return plain((y, *kept) if full else (y,)), [v.tangent for v in self.outputs(y)]
 
     # -- by the derivative formulas ----------------------------------------------------------------
     def symmetric(self, full):

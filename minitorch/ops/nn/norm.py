@@ -93,6 +93,7 @@ def affine_backward_dims(dims):
 
 @op(dims=affine_backward_dims,
     promotion="floating", namespace=None, outputs=(True, True, True), joint=affine_curvature,
+    tangent="reference",
     sample=lambda d: affine_sample(d, backward=True))
 def affine_norm_backward(F, grad, input, weight=None, y: Other = None, r: Other = None, *, dims=(), eps=0.0,
                          centred=True):
@@ -117,7 +118,7 @@ def in_own_type(norm, input, *rest):
 # ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
 @op(dims="* [dims], [dims@0], [dims@0] -> * [dims]",
     name="layer_norm", promotion="norm", namespace=None, node_name="NativeLayerNormBackward0",
-    autocast="float32 on cuda", keeps=("y", "r"), joint=affine_grads,
+    autocast="float32 on cuda", keeps=("y", "r"), joint=affine_grads, tangent="reference",
     sample=lambda d: ([d.array((2, 3, 2)), d.choice([None, d.array((3, 2))]), d.choice([None, d.array((3, 2))])],
                       dict(dims=(1, 2), eps=0.1, centred=d.bool())))
 def _layer_norm(F, input, weight=None, bias=None, *, dims=(), eps: float = 1e-5, centred=True):
