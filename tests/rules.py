@@ -26,10 +26,10 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 
 # Packages whose rules are counted: the part of a decorator's name, and what they are about.
-RULES = {"backends/batched": "rule", "distributed/tensor": "rule", "nested": "rule",
+RULES = {"backends/batched": "rule", "distributed/tensor": "rule|by_hand", "nested": "rule",
          "masked": "rule", "sparse": "answers", "autograd": "rule"}
 LINES = ("backends/batched", "nested", "masked", "sparse", "distributed/tensor",
-         "autograd/tangents.py")
+         "autograd/tangents.py", "autograd/noted.py", "autograd/wrapping.py", "autograd/dual")
 # Packages that call NumPy's functions on arrays by their names.
 ARRAYS = ("core", "host", "random", "ops", "backends", "compiler", "distributed/tensor",
           "array_api")
@@ -64,14 +64,15 @@ def rules(root, place, word):
     for path, tree in sources(root, place):
         calls = [(call, True) for node in ast.walk(tree)
                  for call in getattr(node, "decorator_list", ())]
-        at_once = [*tree.body, *[x for loop in tree.body if isinstance(loop, ast.For)
-                                 for x in loop.body]]
-        calls += [(node.value.func, False) for node in at_once         # ``rule("sum")(function)``
+        calls += [(node.value.func, False) for node in ast.walk(tree)  # ``rule("sum")(function)``
                   if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
+        loops = {ast.unparse(loop.target): loop.iter for loop in ast.walk(tree)
+                 if isinstance(loop, ast.For)}
         for call, decorates in calls:
-            if isinstance(call, ast.Call) and word in ast.unparse(call.func).split(".")[-1]:
-                names = [name for arg in call.args if isinstance(arg, ast.Constant)
-                         for name in str(arg.value).split()]
+            if isinstance(call, ast.Call) and re.search(word, ast.unparse(call.func).split(".")[-1]):
+                given = [x for arg in call.args for x in ast.walk(loops.get(ast.unparse(arg), arg))]
+                names = [name for x in given if isinstance(x, ast.Constant)
+                         for name in str(x.value).split()]
                 found.append((path, call.lineno, names, decorates))
     return sorted(found)
 
@@ -215,7 +216,7 @@ def main():
         found = rules(root, place, word)
         decorated = len([rule for rule in found if rule[3]])
         counts = decorated, len(found) - decorated, sum([len(names) for _, _, names, _ in found])
-        if word == "rule":
+        if word != "answers":
             total = [a + b for a, b in zip(total, counts)]
         print("    {:20}{:9}{:11}{:7}".format(place, *counts))
         listed([f"{path}:{line} {' '.join(names)}" for path, line, names, _ in found])
