@@ -356,10 +356,10 @@ IGNORED_FUNCTIONS = {
     "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "broadcast_shapes", "can_cast"}
 # only modes see these
 FACTORIES = {"tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"}
-IGNORED_METHODS = {"__new__", "__init__", "__hash__", "__init_subclass__", "__torch_function__", "__iter__",
-                   "__reduce_ex__", "checked_dim", "edge", "graph", "as_subclass", "_make_subclass",
-                   "_make_wrapper_subclass", "_repr_html_", "is_inference", "_is_view", "__array_function__",
-                   "__array_namespace__"}
+IGNORED_METHODS = {"__new__", "__init__", "__hash__", "__init_subclass__", "__torch_function__",
+                   "__getattr__", "__iter__", "__reduce_ex__", "checked_dim", "edge", "graph",
+                   "as_subclass", "_make_subclass", "_make_wrapper_subclass", "_repr_html_",
+                   "is_inference", "_is_view", "__array_function__", "__array_namespace__"}
 
 
 def activate():

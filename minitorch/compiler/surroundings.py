@@ -58,7 +58,8 @@ OF_MODULES = frozenset(vars(Module()))                     # attributes of any m
 STEPPED = {"param_groups", "defaults", "state", "last_epoch", "get_last_lr", "get_lr", "_last_lr"}
 BOUND = (types.BuiltinFunctionType, types.MethodWrapperType, types.BuiltinMethodType)
 UNBOUND = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
-           types.GetSetDescriptorType, types.MemberDescriptorType)
+           types.GetSetDescriptorType, types.MemberDescriptorType,
+           type(collections.namedtuple("Named", "x").x))
 WEAK = weakref.ref, weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet
 CACHE = {"cache_clear", "cache_info", "cache_parameters"}
 

@@ -8,7 +8,6 @@ with bfloat16, and results should not be rounded after each step of a formula. O
 16-bit floats unchanged, because its kernels compute in float32 and round once.
 """
 
-from . import graph
 from .arrays import is_half, is_inexact
 from .graph import MultiOutputNode, Node
 from .recording import recorded
