@@ -30,9 +30,14 @@ class RaggedSize(SymInt):
     def __index__(self):
         return self                                        # `Size` asks for it; ``operator.index`` refuses it
 
+    @property
+    def not_a_number(self):
+        """Words of an error, where somebody wants an int."""
+        return (f"{self} is the size of a ragged dimension of a nested tensor, which is not a number: offsets() has "
+                f"the sizes")
+
     def __int__(self):
-        raise TypeError(f"{self} is the size of a ragged dimension, which is not a number: "
-                        f"offsets() has the sizes")
+        raise TypeError(self.not_a_number)
 
     def __mul__(self, n):
         if not isinstance(n, int):

@@ -26,7 +26,8 @@ def ints(sizes):
     try:
         return tuple([index(n) for n in sizes])
     except TypeError as error:
-        raise TypeError(f"sizes must be ints, got {sizes!r}: {error}") from None
+        why = [n.not_a_number for n in sizes if hasattr(n, "not_a_number")]
+        raise TypeError(f"sizes must be ints, got {sizes!r}: {why[0] if why else error}") from None
 
 
 # ---- broadcasting ------------------------------------------------------------------------------------------
