@@ -54,7 +54,7 @@ def zeros_for_none(grads, xs):
 # ---- the transformations -------------------------------------------------------------------------
 def batch(xs):
     """A batch of arguments from those of one call."""
-    return [torch.stack([x * (1 + 0.125 * k) for k in range(SIZE)]) for x in xs]
+    return [torch.stack([x * (1 - 0.125 * k) for k in range(SIZE)]) for x in xs]
 
 
 def same(xs):
@@ -67,7 +67,7 @@ def by_vmap(f):
 
 def by_loop(f):
     def g(*xs):
-        rows = [f(*[x[k] for x in xs]) for k in range(SIZE)]
+        rows = [f(*[x[k].clone() for x in xs]) for k in range(SIZE)]  # memory of its own
         return [torch.stack(list(column)) for column in zip(*rows, strict=True)]
     return g
 
@@ -125,7 +125,7 @@ class Calling(nn.Module):
         super().__init__()
         self.f = f
         for i, x in enumerate(xs):
-            self.register_buffer(f"x{i}", torch.zeros(x.shape, dtype=x.dtype))
+            self.register_buffer(f"x{i}", torch.zeros_like(x))
 
     def forward(self):
         return self.f(*self.buffers())
@@ -143,7 +143,7 @@ def by_checkpoint(f):
 
 def by_masked(f):
     def g(*xs):
-        ys = f(*[as_masked_tensor(x, torch.ones(x.shape, dtype=torch.bool)) for x in xs])
+        ys = f(*[as_masked_tensor(x, torch.ones_like(x, dtype=torch.bool)) for x in xs])
         return [y.get_data() if isinstance(y, MaskedTensor) else y for y in ys]
     return g
 
