@@ -189,7 +189,8 @@ class Call:
 
     def fields(self, y, kept):
         """The values that formulas read, by name."""
-        found = {**self.attrs, "out": y, **dict(zip(self.op.keeps, kept))}
+        left_out = dict.fromkeys([spec.name for spec in self.specs]) | dict(self.op.attrs)
+        found = {**left_out, **self.attrs, "out": y, **dict(zip(self.op.keeps, kept))}
         for spec, x in zip(self.specs, self.xs):
             found[spec.name] = x
             found[spec.name + "_shape"] = getattr(x, "shape", ())
