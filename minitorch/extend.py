@@ -245,6 +245,16 @@ with the metaclass `TensorKind` stands for all tensors on one class of backends,
 >>> few.twice()
 tensor([2.], dtype=torch.float64)
 
+Its backend may be `Standing` on another one: arrays consist of arrays of that, as those of a masked
+tensor do. Tensors of several backends come `together` on one, which has the marks of all.
+
+>>> def inside(x):
+...     x, one = extend.together((x, torch.ones(2)))
+...     assert isinstance(x.backend, extend.Standing) and one.backend is x.backend
+...     return one
+>>> torch.func.jvp(inside, (torch.zeros(2),), (torch.ones(2),))
+(tensor([1., 1.]), tensor([0., 0.]))
+
 A subclass with ``__torch_function__`` answers calls itself, as in
 PyTorch; `disabled_torch_function` is that of classes that leave all calls as they are. A class in
 another layout is entered with `enter_layout` and asked below all overrides; its methods that write
@@ -358,6 +368,7 @@ from .autograd.dispatch import (
 from .autograd.eagerly import must_run_eagerly
 from .autograd.function import FunctionNode, Saved
 from .autograd.kinds import TensorKind
+from .autograd.standing import Standing, together
 from .autograd.wrapping import NoArray, WrappingTensor, inner_of
 from .backends.kernels import Kernels
 from .core.arrays import is_floating, is_half, is_inexact, owner, pointer
@@ -397,13 +408,13 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTIONS", "OPS", "Backend", "Elementwise", "FunctionNode", "Kernels", "Memory",
            "MultiOutputNode", "NoArray", "Node", "NodeHook", "Number", "Op", "Other", "OutputNode",
-           "Saved", "Stepping", "TensorKind", "WrappingTensor", "activate_overrides", "add_node_hook",
-           "ask_overrides", "attributes_of", "bump_version", "calling_line", "checked_dim",
+           "Saved", "Standing", "Stepping", "TensorKind", "WrappingTensor", "activate_overrides",
+           "add_node_hook", "ask_overrides", "attributes_of", "bump_version", "calling_line", "checked_dim",
            "composite", "disabled_torch_function", "enter_layout", "fills", "from_np",
            "get_backend", "grad_mode", "inner_of", "is_floating", "is_half", "is_inexact", "layer",
            "make_node", "module_changes", "must_run_eagerly", "note_inference", "observed", "op",
            "owner", "pointer", "recording", "register_backend", "remove_node_hook", "run_backward",
-           "stand_in", "take_over", "uses_behind", "values_behind", "versions", "warn", "worded",
+           "stand_in", "take_over", "together", "uses_behind", "values_behind", "versions", "warn", "worded",
            "wrap"]
 
 

@@ -359,9 +359,11 @@ def tensor_repr(
     """
     options = options or _options
     backend = getattr(tensor, "backend", None)
-    if getattr(backend, "depth", 0) and backend.level is None:
+    if getattr(backend, "depth", 0) and not backend.marks:
         return _of_batch(tensor, default_dtype, options)
-    own = getattr(type(getattr(tensor, "backend", None)), "text_of", None)
+    while getattr(backend, "level", None) is not None:     # tangents are not shown
+        backend = backend.inner
+    own = getattr(type(backend), "text_of", None)
     if own is not None:                                    # of a DTensor
         return ("Parameter containing:\n" if "Parameter" in type(tensor).__name__ else "") + own(tensor)
     family = [cls.__name__ for cls in type(tensor).__mro__]

@@ -20,13 +20,13 @@ class TensorKind(type):
         Tensor.__getattr__ = attribute
 
     def __instancecheck__(cls, instance):
-        kind = getattr(type(getattr(instance, "backend", None)), "kind", None)
+        kind = getattr(getattr(instance, "backend", None), "kind", None)
         return isinstance(instance, Tensor) and kind is not None and issubclass(kind, cls)
 
 
 def attribute(self, name):
     """The attribute of a tensor by a name that Tensor does not know: that of its kind."""
-    kind = getattr(type(kept.__get__(self).get("backend")), "kind", None)
+    kind = getattr(kept.__get__(self).get("backend"), "kind", None)
     found = None if kind is None or name.startswith("__") else kind.__dict__.get(name)
     if found is None:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name,

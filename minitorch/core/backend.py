@@ -52,6 +52,7 @@ class Backend:
     # that of forward mode, for arrays with a tangent; and with those that it stands on
     level: object = None
     levels: tuple = ()
+    marks: tuple = ()                              # of what stands above `below`, the highest last
     # a function that moves the inputs of a call from several backends to one, or refuses
     together: object = None
     # a method (node, create_graph) that returns what computes a node's gradients in place of
@@ -71,7 +72,8 @@ class Backend:
 
     @property
     def below(self):
-        """The backend below all levels of forward mode."""
+        """The backend of a device, or of a batch, below all interpretations (`autograd.standing`).
+        """
         return self
 
     def __repr__(self):

@@ -89,7 +89,6 @@ def on_one_device(op, inputs, kinds):
     the CPU may take the place of a number on any device."""
     found = dict.fromkeys(x.backend for x in inputs if isinstance(x, Tensor))
     if len(found) > 1:
-        found = sorted(found, key=lambda F: getattr(type(F), "kind", None) is None)
         if together := next((F.together for F in found if F.together), None):
             return together(inputs)
         numbers = [k.kind == "number" and getattr(x, "is_cpu", 0) and not x.array.ndim

@@ -37,7 +37,7 @@ def function_in_batch(cls, args):
         raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override "
                            f"and implement the vmap staticmethod or set generate_vmap_rule=True. {SEE}")
     tensors = [x for x in tree_leaves(list(args)) if isinstance(x, Tensor)]
-    F = max([x.backend for x in tensors], key=lambda backend: backend.depth, default=None)
+    F = max([x.backend.below for x in tensors], key=lambda backend: backend.depth, default=None)
     if F is None or not F.depth:
         return args, cls.forward, None
     if own and not is_differentiated_inside(F, tensors):

@@ -1,11 +1,13 @@
 """`DualBackend`: the ops on dual arrays, on top of another backend."""
 
+from functools import partial
 from typing import Any
 
-from ...core.backend import Backend
-from ...core.grad_mode import grad_mode
+from ...core.grad_mode import grad_mode, recording
 from ...core.registry import OPS
 from ...core.tensor import wrap
+from ...utils._pytree import tree_map
+from ..standing import Standing
 from .array import Dual, Functions, dual_array, of_backend, plain
 from .calls import Call
 
@@ -20,17 +22,19 @@ def above(inner, level):
     return found
 
 
-class DualBackend(Backend):
+class DualBackend(Standing):
     """Arrays with a tangent at `level`, whose parts lie on the backend `inner`.
 
-    What takes tensors to it and from it is in `crossing.py`: `together`, `through` and `tangent`.
+    What takes tensors to it and from it is in `crossing.py`: `lift`, `through` and `tangent`.
     """
 
+    lift: Any
     through: Any
     tangent: Any
 
     def __init__(self, inner, level):
         self.inner, self.level, self.levels = inner, level, (*inner.levels, level)
+        self.marks = *inner.marks, level
         self.depth, self.on_host, self.device = inner.depth, inner.on_host, inner.device
         self.xp, self.ndarray, self.ops, self.kernels = Functions(self), Dual, set(), {}
 
@@ -38,11 +42,17 @@ class DualBackend(Backend):
         return f"<backend {self.device}, with tangents>"
 
     def __reduce__(self):
-        return self.below.__reduce__()
+        return self.inner.__reduce__()
 
     @property
-    def below(self):
-        return self.inner.below
+    def kind(self):
+        return getattr(self.inner, "kind", None)
+
+    @property
+    def pull_of(self):
+        """That of the backend below, where arrays stand on one with gradients of its own."""
+        own = self.inner.pull_of if self.inner.marks else None
+        return own and partial(pulled, own)
 
     # -- ops: found once, for all of these backends ------------------------------------------------
     def __getattr__(self, name):
@@ -67,7 +77,7 @@ class DualBackend(Backend):
         return dual_array(self, self.inner.of_memory(array.value, size, stride, offset))
 
     def from_host(self, array):
-        return of_backend(self, self.below.from_host(array))
+        return of_backend(self, self.inner.from_host(array))
 
     def to_host(self, array):
         return self.inner.to_host(plain(array))
@@ -98,6 +108,18 @@ class DualBackend(Backend):
         if self.inner.level is not None:
             tensor, whole = self.inner.apart(array.value)
         return tensor, lambda x: dual_array(self, x if whole is None else whole(x), t)
+
+
+def pulled(own, node, create_graph):
+    """A function that computes a node's gradients by `own`, a `pull_of`, from tensors."""
+    def pull(over, g, values, parents):
+        if create_graph:
+            return own(node, True)(over, g, values, parents)
+        with recording(False):
+            g = tree_map(lambda x: None if x is None else wrap(x, node.backend), g)
+            found = own(node, True)(node.op.recorded, g, node.as_tensors(values), parents)
+        return [None if x is None else x.array for x in found]
+    return pull
 
 
 def operation(name):

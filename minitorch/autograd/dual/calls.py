@@ -92,12 +92,19 @@ class Call:
             tangents = [None] * len(self.outputs(y))
         else:
             self.refuse_missing()
-            (y, *kept), tangents = getattr(self, kind_of(self.op))(full)
+            (y, *kept), tangents = getattr(self, self.kind())(full)
         if self.op.outputs == 1:
             y = self.paired(y, tangents[0])
         else:
             y = named([self.paired(v, t) for v, t in zip(y, tangents)], y)
         return (y, *[wrapped(self.F, k) for k in kept]) if full else y
+
+    def kind(self):
+        """The kind of the op. Formulas by themselves do not know what sums leave out of masked
+        arrays; those of nodes do."""
+        found = kind_of(self.op)
+        sums = found == "symmetric" and self.op.dims != "*"
+        return "transpose" if sums and self.inner.marks and self.inner.pull_of else found
 
     def refuse_missing(self):
         for spec, t in zip(self.specs, self.ts):
@@ -114,7 +121,7 @@ class Call:
 
     def of(self, name, arrays):
         F = self.inner
-        if F.depth and F.level is None:
+        if F.depth and F.below is F:                       # a batch
             return F.once(name, arrays, self.attrs)
         return getattr(F, name)(*arrays, **self.attrs)
 

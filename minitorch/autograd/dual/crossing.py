@@ -17,11 +17,12 @@ from ...core.graph import Node, made_node, record
 from ...core.registry import OPS
 from ...core.tensor import Tensor, mark_view, wrap
 from .. import api, dispatch
+from ..standing import together
 from .array import dual_array, of_backend, tangent_in
 from .backend import DualBackend, above
+from .levels import Level
 
-__all__ = ["check_size", "detached", "dual", "join", "on", "tangent_of", "without_level",
-           "zeros_like"]
+__all__ = ["check_size", "detached", "dual", "tangent_of", "without_level", "zeros_like"]
 
 
 class Pass(threading.local):
@@ -82,6 +83,8 @@ def dual(x, tangent, level):
     check_size(x, tangent)
     if x.backend is not tangent.backend:
         x, tangent = together((x, tangent))
+        if getattr(x.backend, "kind", None):               # a tangent is masked as its value is
+            tangent = zeros_like(x) + tangent
     if x.backend.level is not None and x.backend.level.number > level.number:
         values, tangents = zip(*[(value_part(t), tangent_part(t)) for t in (x, tangent)])
         return dual(dual(*values, level), dual(*tangents, level), x.backend.level)
@@ -192,36 +195,6 @@ def check_size(tensor, tangent):
             f"given forward gradient is of size {list(tangent.shape)}.")
 
 
-# ---- several backends in one call ----------------------------------------------------------------
-def on(base, levels):
-    """The backend of these levels on `base`."""
-    for level in sorted(levels, key=lambda level: level.number):
-        base = above(base, level)
-    return base
-
-
-def together(inputs):
-    """The inputs of a call, with the tensors on one backend, of all their levels and batches."""
-    tensors = [x for x in inputs if isinstance(x, Tensor)]
-    bases = list(dict.fromkeys([x.backend.below for x in tensors]))
-    base = max(bases, key=lambda F: F.depth)
-    if not base.depth and len(bases) > 1:                  # numbers go to the others' device
-        base = next((x.backend.below for x in tensors if x.array.ndim or not x.is_cpu), base)
-    F = on(base, {level for x in tensors for level in x.backend.levels})
-    return [join(F, x) if isinstance(x, Tensor) else x for x in inputs]
-
-
-def join(F, x):
-    """A tensor of some of the levels and batches of `F`, as one of `F`."""
-    if x.backend is F:
-        return x
-    if F.level is None:
-        return F.join(x)
-    if x.backend.level is F.level:
-        return through(lambda t: join(F.inner, t), x)
-    return lift(F, join(F.inner, x))
-
-
-DualBackend.together = staticmethod(together)
-DualBackend.through = staticmethod(through)
+DualBackend.lift, DualBackend.through = lift, staticmethod(through)
+Level.above = lambda level, inner: above(inner, level)
 DualBackend.tangent = staticmethod(tangent_part)

@@ -8,12 +8,14 @@ import weakref
 
 from ...core import inplace
 from ...core.arrays import is_inexact
+from ...core.errors import worded
 from ...core.grad_mode import grad_mode
 from ...core.tensor import wrap
 from ...core.views import in_parts
+from ..standing import join, on
 from . import levels
 from .array import dual_array
-from .crossing import join, on, without_level
+from .crossing import without_level
 
 
 @inplace.write_tangents.fill
@@ -23,6 +25,9 @@ def write_tangents(target, result):
     if result is None:
         result = target.detach()
     base = target if target._base is None else target._base
+    kind = getattr(result.backend, "kind", None)
+    if kind is not getattr(target.backend, "kind", None) and kind is not None:
+        raise worded(TypeError(f"a {kind.__name__} cannot be written into a Tensor"))
     views = [view for ref in base._views or () if (view := ref()) is not None]
     F = backend_after(target, result)
     for x in (base, target, *views):
@@ -40,6 +45,7 @@ def backend_after(target, result):
     have, found = target.backend, set(target.backend.levels)
     if is_inexact(target.array.dtype) and not grad_mode.inference:
         found |= {level for level in result.backend.levels if level in grad_mode.levels}
+    found.update(have.marks)
     return on(max(have.below, result.backend.below, key=lambda F: F.depth), found)
 
 

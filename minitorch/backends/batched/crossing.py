@@ -6,7 +6,6 @@ a batch is the sum over them. Each of these leaves a node, whose `saved` is a fu
 
 from ...core import graph
 from ...core.arrays import is_half
-from ...core.errors import worded
 from ...core.grad_mode import grad_mode
 from ...core.graph import Node, made_node
 from ...core.registry import OPS
@@ -46,9 +45,9 @@ def record(result, source, back):
 
 
 def of_parts(function):
-    """A linear function of a backend and a tensor, also for a dual tensor: of its parts."""
+    """A linear function of a backend and a tensor, also for one of several parts, such as a dual one: of these."""
     def call(F, x, *args):
-        if x.backend.level is None:
+        if not x.backend.marks:
             return function(F, x, *args)
         return x.backend.through(lambda t: call(F, t, *args), x)
     return call
@@ -170,9 +169,6 @@ def join(F, x):
 @of_parts
 def joined(F, x):
     backend = x.backend
-    if backend.depth and getattr(type(backend), "kind", None) is not None:
-        raise worded(RuntimeError(f"vmap: a {type(backend).kind.__name__} made within a vmap cannot leave it: return "
-                                  f"a tensor, as of to_tensor(value), or its parts"))
     if F.depth:
         if backend.depth and backend.origin is F.origin:   # above other batches
             return hide(F, show(backend, x, 0), 0)
@@ -186,7 +182,7 @@ def of_one_batch(inputs):
     """The inputs of a call with every tensor taken into the innermost batch that one of them is in."""
     tensors = [x for x in inputs if isinstance(x, Tensor)]
     for x in tensors:
-        if x.backend.level is not None:
+        if x.backend.marks:
             return x.backend.together(inputs)
     F = max([x.backend for x in tensors], key=lambda backend: backend.depth)
     return [join(F, x) if isinstance(x, Tensor) and x.backend is not F else x for x in inputs]

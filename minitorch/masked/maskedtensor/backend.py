@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ... import Tensor
-from ...extend import OPS, Backend, worded
+from ...extend import OPS, Standing, worded
 from .array import Extent, MaskedArray, masked_array
-from .crossing import FromValues, ToValues
+from .crossing import from_values, mask_in, to_values
 from .interpretation import Call, agreed, are_gradients, stretched
 from .pulling import pulled
 
 __all__ = ["MaskedBackend", "backend_of"]
+
 
 def backend_of(inner):
     """The backend of masked arrays whose values are on the backend `inner`."""
@@ -27,15 +27,18 @@ def backend_of(inner):
     return found
 
 
-def is_masked(F):
-    return isinstance(F, MaskedBackend)
+class Masks:
+    """The mark of masked arrays: they stand below forward mode, which takes values and tangents to
+    have one mask, and above batches."""
+
+    number = 0
+
+    @staticmethod
+    def above(inner):
+        return backend_of(inner)
 
 
-def get_data(x):
-    return ToValues.apply(x, None) if is_masked(x.backend) else x
-
-
-class MaskedBackend(Backend):
+class MaskedBackend(Standing):
     """Arrays some of whose elements do not count; values and masks are on the backend `inner`."""
 
     untraced = "there are MaskedTensors"
@@ -46,6 +49,7 @@ class MaskedBackend(Backend):
 
     def __init__(self, inner):
         self.inner, self.on_host, self.depth = inner, inner.on_host, inner.depth
+        self.marks = *inner.marks, Masks
         super().__init__(inner.device, Functions(self))
         self.ndarray = MaskedArray
 
@@ -81,42 +85,20 @@ class MaskedBackend(Backend):
         y = self.array_of(function(*values))
         return masked_array(self, y, stretched(self, mask, y.shape), gradient=are_gradients(arrays))
 
-    def together(self, inputs):
-        """The inputs of a call, those on the backend below with all their elements counting.
+    def lift(self, x):
+        """A tensor of the backend below as one whose elements all count."""
+        return from_values(x, self, None)
 
-        Of masked tensors and tensors within a `vmap`, the masked ones are taken into the batch.
-        """
-        tensors = [x for x in inputs if isinstance(x, Tensor)]
-        deepest = max([x.backend for x in tensors], key=lambda F: F.depth)
-        if deepest.depth > self.depth and not is_masked(deepest):
-            if is_masked(deepest.inner):                   # a batch of masked tensors
-                return deepest.together(inputs)
-            deepest = backend_of(deepest)
-        F = deepest if is_masked(deepest) else self
-        return [F.taken(x, tensors) if isinstance(x, Tensor) and x.backend is not F else x
-                for x in inputs]
-
-    def taken(self, x, tensors):
-        """A tensor on this backend."""
-        if x.backend is self.inner:
-            return FromValues.apply(x, self, None, False)
-        if x.backend.device != self.device or not self.depth:
-            raise worded(RuntimeError(f"a call on tensors of {self} and {x.backend}: bring them to "
-                                      f"one device"))
-        mask, beside = None, next(y for y in tensors if y.backend.depth == self.depth)
-        if is_masked(x.backend):
-            mask, x = x.array.mask, ToValues.apply(x, None)
-        lifted, _ = self.inner.together((x, get_data(beside)))
-        return FromValues.apply(lifted, self, self.mask_of(mask), False)
-
-    def mask_of(self, mask):
-        """A mask as an array of the backend below, within a `vmap` the same for all elements."""
-        return mask if mask is None or isinstance(mask, self.inner.ndarray) else (
-            self.inner.asarray(mask))
+    @staticmethod
+    def through(function, x):
+        """A linear function of tensors, of the values; it moves the mask."""
+        values, mask = function(to_values(x)), mask_in(x)
+        mask = None if mask is None else function(mask)
+        return from_values(values, x.backend, mask, x.array.gradient)
 
     def beside(self, inner):
         """The backend of masked arrays on `inner`: that of another device, or a batch of arrays."""
-        return self if inner is self.inner else backend_of(inner)
+        return backend_of(inner)
 
     # -- memory ------------------------------------------------------------------------------------
     def array_of(self, x):

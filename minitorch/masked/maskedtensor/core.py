@@ -1,10 +1,10 @@
 """`MaskedTensor`: a tensor some of whose elements do not count."""
 
-from ... import Tensor
+from ... import Tensor, ones_like
 from ...extend import TensorKind, disabled_torch_function, warn, wrap
 from .array import require_kind
 from .backend import MaskedBackend, backend_of
-from .crossing import FromValues, ToValues
+from .crossing import from_values, mask_in, to_values
 
 __all__ = ["MaskedTensor", "check", "is_masked_tensor", "masked"]
 
@@ -28,7 +28,7 @@ class MaskedTensor(Tensor, metaclass=TensorKind):
 
     @property
     def _masked_data(self):
-        return wrap(self.array.values, self.backend.inner)
+        return self.get_data().detach()
 
     @property
     def _masked_mask(self):
@@ -36,17 +36,16 @@ class MaskedTensor(Tensor, metaclass=TensorKind):
 
     def get_data(self):
         """All elements, differentiable."""
-        return ToValues.apply(self, None)
+        return to_values(self)
 
     def get_mask(self):
         """The mask: True for the elements that count."""
-        array, inner = self.array, self.backend.inner
-        mask = inner.xp.ones(array.shape, bool) if array.mask is None else array.mask
-        return wrap(mask, inner)
+        mask = mask_in(self)
+        return ones_like(to_values(self), dtype=bool) if mask is None else mask
 
     def to_tensor(self, value):
         """The elements that count, with the number `value` in the place of the others."""
-        return ToValues.apply(self, value)
+        return to_values(self, value)
 
     def is_sparse_coo(self):
         """False: the layout is dense."""
@@ -60,7 +59,8 @@ def is_masked_tensor(obj, /):
 
 def masked(data, mask):
     """A MaskedTensor of these very tensors; gradients flow to `data`."""
-    return FromValues.apply(data, backend_of(data.backend), mask.array, False)
+    mask = wrap(*mask.backend.detached(mask.array))
+    return from_values(data, backend_of(data.backend.below), mask)
 
 
 def rebuild_masked(data, mask, requires_grad):

@@ -204,7 +204,7 @@ def fill_in(ns, mask, x, number):
 
 def beside(array, x):
     """An array of the backend below, as a tensor if `x` is one."""
-    return wrap(array, x.backend) if hasattr(x, "needs_grad") else array
+    return wrap(array, x.backend.below) if hasattr(x, "needs_grad") else array
 
 
 def are_gradients(arrays):

@@ -5,9 +5,9 @@ gradient counts where its input does; element by element also only where the gra
 does, which a `where` narrows to what it has chosen.
 """
 
-from ...extend import worded, wrap
+from ...extend import wrap
 from .array import MaskedArray, masked_array
-from .crossing import FromValues, ToValues
+from .crossing import from_values, mask_in, to_values
 from .interpretation import each, stretched
 
 __all__ = ["pulled"]
@@ -45,6 +45,8 @@ class Step:
 
     def __init__(self, node, over, g):
         self.F, self.call = node.backend.backend, call_of(node)
+        while self.F.level is not None:
+            self.F = self.F.inner
         self.ns = self.below(node, over)
         several = g.__class__ in (tuple, list)
         self.passed, self.shape = (None, None) if several else (self.mask_of(g), tuple(g.shape))
@@ -104,6 +106,11 @@ class Step:
         return passed if self.passed is None else passed & self.passed
 
 
+def is_masked(x):
+    """True if `x` is a masked tensor."""
+    return hasattr(x, "needs_grad") and getattr(x.backend, "kind", None) is not None
+
+
 class Recorded(Step):
     """One node of a pass that is recorded: on tensors."""
 
@@ -112,22 +119,19 @@ class Recorded(Step):
 
     @staticmethod
     def mask_of(g):
-        if not hasattr(g.array, "mask"):
-            raise worded(RuntimeError("vmap: a batch of gradients of MaskedTensors, as of jacrev: "
-                                      "differentiate a function of data that makes them"))
-        return g.array.mask
+        return getattr(mask_in(g), "array", None) if is_masked(g) else None
 
     def lower(self, x, number=None):
-        if isinstance(getattr(x, "backend", None), type(self.F)) and hasattr(x, "needs_grad"):
-            return ToValues.apply(x, number)
+        if is_masked(x):
+            return to_values(x, number)
         return wrap(x, self.F.inner) if isinstance(x, self.F.inner.ndarray) else x
 
     def lower_result(self, x):
         """All elements matter of a result that formulas read, such as a running product."""
-        return ToValues.apply(x, None, True)
+        return to_values(x, every=True)
 
     def upper(self, x, mask):
-        return FromValues.apply(x, self.F.beside(x.backend), mask, True)
+        return from_values(x, self.F, None if mask is None else self.constant(mask), True)
 
     def constant(self, array):
-        return wrap(array, self.F.inner)
+        return wrap(array, getattr(array, "backend", self.F.inner))
