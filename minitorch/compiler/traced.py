@@ -114,6 +114,10 @@ class Traced(NDArrayOperatorsMixin):
         backend = getattr(type(found), "backend", None)
         return np.asarray(found if backend is None else backend.to_host(found), dtype)
 
+    def get(self):
+        """The array on the host, as one of a device has it: printed, among others."""
+        return self.__array__()
+
     def __bool__(self):
         return bool(self.read("bool"))
 
