@@ -49,9 +49,9 @@ STATELESS = set(
 # The exceptions among them: output, input, files, all variables, names and places of the moment.
 STATEFUL = {print, input, open, exec, eval, compile, globals, locals, __import__, breakpoint, id}
 IMMUTABLE = (*PLAIN, type(...), type(NotImplemented), range, slice, re.Pattern, fractions.Fraction,
-             pathlib.PurePath, types.GenericAlias, types.UnionType, operator.itemgetter,
-             operator.attrgetter, operator.methodcaller, np.generic, np.dtype, np.ufunc, Size, dtype,
-             device, Generator)                            # whose draws and seeds are recorded
+             pathlib.PurePath, types.GenericAlias, types.UnionType, operator.itemgetter, np.generic,
+             np.dtype, np.ufunc, Size, dtype, device,
+             Generator)                                    # whose draws and seeds are recorded
 PLACES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
           "_backward_pre_hooks")
 OF_MODULES = frozenset(vars(Module()))                     # attributes of any module, also hooks
@@ -60,7 +60,10 @@ BOUND = (types.BuiltinFunctionType, types.MethodWrapperType, types.BuiltinMethod
 UNBOUND = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
            types.GetSetDescriptorType, types.MemberDescriptorType,
            type(collections.namedtuple("Named", "x").x))
+GETTERS = operator.attrgetter, operator.methodcaller
+NAMED = {"__name__", "__qualname__", "__doc__", "__module__"}   # of functions and classes
 WEAK = weakref.ref, weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet
+HOLDERS = {"argparse.Namespace"}   # classes of Python's that have only what they are given
 CACHE = {"cache_clear", "cache_info", "cache_parameters"}
 
 
@@ -84,12 +87,13 @@ class Surroundings:
 
     def __init__(self, function, arguments):
         self.root = function
-        self.attributes, self.texts, self.computed = {"forward"}, set(), False
+        self.attributes, self.texts = {"forward"}, set()
+        self.computed = self.catches = False
         before = None
-        while before != (len(self.attributes), self.computed):        # new names lead to more
-            before = len(self.attributes), self.computed
+        while before != self.reached():                    # new names lead to more
+            before = self.reached()
             self.slots, self.contents, self.strange = Slots(), [], []
-            self.in_modules, self.of_modules = Slots(), []
+            self.in_modules, self.of_modules, self.classes = Slots(), [], set()
             self.seen, self.queue, self.count, self.codes = {}, deque(), 0, []
             self.go_to([function, *arguments])
             while self.queue and self.count + len(self.slots) < MANY:
@@ -97,6 +101,10 @@ class Surroundings:
         self.arguments = {id(x) for x in arguments}
         self.changes = module_changes()
         self.none = not (len(self.slots) or self.contents or len(self.in_modules))
+
+    def reached(self):
+        """All that is known of the code: names only become more."""
+        return len(self.attributes), len(self.texts), self.computed, self.catches
 
     # -- questions -----------------------------------------------------------------------------
     def hold(self, tensors=()):
@@ -171,13 +179,14 @@ class Surroundings:
                 method(self, x, name)
                 return
         module = module_of(type(x))
-        if "__wrapped__" in getattr(x, "__dict__", ()):    # a compiled or a cached function
+        if "__wrapped__" in (attributes_in_dict(x) or ()):  # a compiled or a cached function
             if isinstance(x, functools._lru_cache_wrapper) and CACHE & self.attributes:
                 self.strange.append(Strange(x, name))
             self.go_to([x.__wrapped__], name)
         elif isinstance(x, UNBOUND) or module == "typing" or is_of_numpy(module):
             pass
-        elif has_state_in_c(type(x)) or not (is_trusted(module) or is_foreign(module)):
+        elif has_state_in_c(type(x)) or not (is_trusted(module) or is_foreign(module) or (
+                f"{module}.{type(x).__name__}" in HOLDERS)):
             self.strange.append(Strange(x, name))
         else:
             self.instance(x, name)
@@ -189,9 +198,14 @@ class Surroundings:
         """A tensor: attributes that the user gave it."""
         own = attributes_of.__get__(x)
         self.places(own, [n for n in own if n in self.attributes and not hasattr(Tensor, n)])
+        if "requires_grad" in self.attributes:             # of a result it follows from these, too
+            self.slots.add_attribute(x, "requires_grad")
 
     def stepping(self, x, name):
-        """An optimiser or a schedule: its numbers, if the code reads them itself."""
+        """An optimiser or a schedule: whose gradients it forgets, and its numbers, if the code
+        reads them itself."""
+        if hasattr(x, "param_groups"):
+            self.contents.append(Items(x, name, parameters_of))
         if STEPPED & self.attributes:
             self.places(vars(x), [n for n in vars(x) if n in STEPPED])
 
@@ -214,8 +228,9 @@ class Surroundings:
         self.attributes |= used.attributes
         self.texts |= used.texts
         self.computed = self.computed or used.computed
+        self.catches = self.catches or used.catches
         self.globals(f.__globals__, used)
-        for kept in ("__code__", "__defaults__", "__kwdefaults__"):
+        for kept in ("__code__", "__defaults__", "__kwdefaults__", *NAMED & self.attributes):
             if f is not self.root and getattr(f, kept) is not None:
                 self.slots.add_attribute(f, kept)
         self.go_to([f.__defaults__, f.__kwdefaults__, getattr(f, "__wrapped__", None)])
@@ -226,6 +241,7 @@ class Surroundings:
         """The globals that a function names, Python's own functions, and what it imports."""
         own = [n for n in used.globals if n in scope]
         self.places(scope, own)
+        self.slots.add(scope, used.globals.difference(own))   # where one would hide Python's own
         builtins = vars(sys.modules["builtins"])
         for n in used.globals.difference(own).intersection(builtins):
             self.go_to([builtins[n]], n)
@@ -245,6 +261,15 @@ class Surroundings:
         else:
             self.go_to([owner], name)
 
+    def getter(self, x, name):
+        """A function that gets an attribute or calls a method, whose name it has."""
+        made, rest = x.__reduce__()                        # a partial, if there are keywords
+        given = [*getattr(made, "args", ()), *rest, *getattr(made, "keywords", {}).values()]
+        for text in given:
+            if isinstance(text, str):
+                self.attributes.update(text.split("."))
+        self.go_to(given, name)
+
     def partial(self, x, name):
         self.go_to([x.func, x.args, x.keywords], name)
 
@@ -259,6 +284,8 @@ class Surroundings:
         inner = [kept[p] for p in PLACES if p in kept]
         self.in_modules.add(kept, [k for k, v in kept.items()
                                    if k in PLACES or isinstance(v, (*PLAIN, tuple, Tensor))])
+        self.in_modules.add(kept, [n for n in self.attributes if n not in kept
+                                   and self.is_missed(type(m), n)])
         for place in inner:
             self.in_modules.add(place, list(place))
             self.of_modules.append(Contents(place, name))
@@ -312,6 +339,7 @@ class Surroundings:
                             and n in self.attributes], "random")
         elif isinstance(x, types.ModuleType):
             self.places(vars(x), self.wanted(vars(x)))
+            self.slots.add(vars(x), self.texts.difference(vars(x)))
         elif not is_foreign(module):                       # a class of Python's
             self.strange.append(Strange(x, name))
         else:
@@ -322,7 +350,7 @@ class Surroundings:
     def instance(self, x, name):
         """An object whose state is its attributes: those that the code names, all of one whose code
         is not the user's."""
-        kept, cls = getattr(x, "__dict__", None), type(x)
+        kept, cls = attributes_in_dict(x), type(x)
         if kept is not None:
             self.attributes_in(kept, cls, name)
         for n in slots_of(cls):
@@ -334,30 +362,48 @@ class Surroundings:
         self.methods(cls)
 
     def attributes_in(self, kept, cls, name):
-        """The attributes of an object that the code may read; and those that are absent, where that
-        matters: the class has one, or the code asks for it (``getattr(x, "n", None)``)."""
-        if not is_foreign(module_of(cls)):                 # read by code that is not looked at
+        """The attributes of an object that the code may read, and those that are absent."""
+        if is_foreign(module_of(cls)):
+            self.places(kept, self.wanted(kept))
+        else:                                              # read by code that is not looked at
             self.places(kept, list(kept))
-            return
-        self.places(kept, self.wanted(kept))
-        self.slots.add(kept, [n for n in self.attributes if n not in kept and (
-            n in self.texts or hasattr(cls, n))])
+        self.slots.add(kept, [n for n in self.attributes
+                              if n not in kept and self.is_missed(cls, n)])
         if self.computed:
             self.contents.append(Contents(kept, name))
+
+    def is_missed(self, cls, n):
+        """True if it matters that an instance of `cls` does not have attribute `n`: the class has
+        one, or the code goes on without (``getattr(x, "n", None)``, ``except AttributeError``)."""
+        return (self.catches or n in self.texts or hasattr(cls, n)
+                or hasattr(cls, "__getattr__"))
 
     def methods(self, cls, made=False):
         """Look at a class of the user's: functions that the code names or Python calls, and other
         attributes that the code names. `made`: the class itself is used, so instances are made."""
-        for c in cls.__mro__:
-            if not is_foreign(module_of(c)):
-                continue
+        if (cls, made) in self.classes:
+            return
+        self.classes.add((cls, made))
+        own = [c for c in cls.__mro__ if is_foreign(module_of(c))]
+        for c in own:
             ours = any([module_of(b).split(".")[0] == "minitorch" for b in c.__mro__])
             kept = vars(c)
             self.places(kept, [n for n, v in kept.items() if n not in NOT_CALLED and (
                 n in self.attributes or self.computed or n[:2] == "__" and callable(v)
                 and (made or n not in MAKING) or ours and isinstance(v, CALLED))])
+        self.hidden([vars(c) for c in own], cls)
+        for n in ("__mro__", *NAMED & self.attributes) if own else ():
+            self.slots.add_attribute(cls, n)
         if is_foreign(module_of(type(cls))) and type(cls) is not type:
             self.methods(type(cls))
+
+    def hidden(self, places, cls):
+        """Attributes of a class that a class before the one that has them might get. `places`: the
+        dicts of its classes, in their order."""
+        absent = {n for n in self.attributes if self.is_missed(cls, n)}
+        for kept in places:
+            absent.difference_update(kept)
+            self.slots.add(kept, absent)
 
     def wanted(self, kept):
         """The attributes in a dict that the code may read."""
@@ -381,7 +427,7 @@ KINDS = (
     (np.ndarray, Surroundings.ndarray), (Tensor, Surroundings.tensor),
     (Stepping, Surroundings.stepping), (types.FunctionType, Surroundings.function),
     (types.MethodType, Surroundings.method), (BOUND, Surroundings.builtin),
-    (functools.partial, Surroundings.partial),
+    (functools.partial, Surroundings.partial), (GETTERS, Surroundings.getter),
     ((property, staticmethod, classmethod, functools.cached_property), Surroundings.descriptor),
     (Module, Surroundings.module), ((list, tuple, deque), Surroundings.sequence),
     ((dict, types.MappingProxyType), Surroundings.mapping), ((set, frozenset), Surroundings.set),
@@ -395,6 +441,19 @@ def contents(cell):
         return cell.cell_contents
     except ValueError:                                     # not assigned yet
         return None
+
+
+def attributes_in_dict(x):
+    """The ``__dict__`` of an object, without its own ways to it; None if it has none."""
+    try:
+        return object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return None
+
+
+def parameters_of(optimizer):
+    """The ids of the parameters of an optimiser, which keeps them alive."""
+    return [id(p) for group in optimizer.param_groups for p in group["params"]]
 
 
 def typed(x):

@@ -13,18 +13,20 @@ __all__ = ["Executed", "Used", "used_by"]
 
 OF_GLOBALS = {"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME"}
 BY_NAME = {"getattr", "setattr", "delattr", "hasattr"}     # functions that take an attribute's name
+CAUGHT = {"AttributeError", "Exception", "BaseException"}  # so that an absent attribute goes unseen
 OF_ALL = {"vars", "dir", "__dict__", "__getattribute__"}   # ways to all attributes of an object
 
 
 class Used(NamedTuple):
     """The names in a piece of code and in the functions inside it. `lines`: those of a line of the
-    code itself, names of its closure among them."""
+    code itself, names of its closure among them. `catches`: it may handle an AttributeError."""
 
     globals: frozenset
     attributes: frozenset
     texts: frozenset                                       # attributes that are written as strings
     modules: frozenset
     computed: bool
+    catches: bool
     lines: dict
 
 
@@ -33,7 +35,8 @@ def used_by(code):
     """The names that a code object uses (`Used`)."""
     kinds: dict = {"globals": set(), "attributes": set(), "texts": set(), "modules": set()}
     lines: dict = {}
-    line, looked_up, computed = code.co_firstlineno, False, False
+    line, looked_up, computed, catches = code.co_firstlineno, False, False, False
+    before = None
     starts = dict(dis.findlinestarts(code))
     for i in dis.get_instructions(code):
         line = starts.get(i.offset) or line
@@ -49,11 +52,15 @@ def used_by(code):
         elif looked_up and i.opname.startswith("CALL"):
             looked_up, computed = False, True
         computed = computed or name in OF_ALL and kind is not None
+        catches = (catches or kind == "globals" and name in CAUGHT
+                   or before == "PUSH_EXC_INFO" and i.opname == "POP_TOP")   # a bare "except:"
+        before = i.opname
     kinds["attributes"] |= kinds["texts"]
     inner = [used_by(c) for c in code.co_consts if isinstance(c, types.CodeType)]
     found = [frozenset(names).union(*[u[n] for u in inner])
              for n, names in enumerate(kinds.values())]
-    return Used(*found, computed or any([u.computed for u in inner]), lines)
+    return Used(*found, computed or any([u.computed for u in inner]),
+                catches or any([u.catches for u in inner]), lines)
 
 
 def kind_of(i):

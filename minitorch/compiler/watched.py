@@ -1,6 +1,6 @@
 """Python values as they were, to compare with what they are: attributes, items, contents."""
 
-from operator import contains, getitem, is_
+from operator import getitem, is_
 
 __all__ = ["PLAIN", "Contents", "Items", "Slots"]
 
@@ -28,19 +28,18 @@ class Slots:
     def __init__(self):
         self.places, self.keys, self.values = [], [], []
         self.objects, self.names, self.given, self.shown = [], [], [], []
-        self.without, self.absent = [], []
+        self.absent = []                                   # (keys of a dict, what it lacks)
 
     def add(self, place, keys):
         """Note ``place[key]``; for a key that is not there, that it is absent."""
+        absent = {k for k in keys if k not in place}
+        if absent:
+            self.absent.append((place.keys(), absent))
         for k in keys:
-            try:
-                self.values.append(place[k])
-            except KeyError:
-                self.without.append(place)
-                self.absent.append(k)
-            else:
+            if k not in absent:
                 self.places.append(place)
                 self.keys.append(k)
+                self.values.append(place[k])
 
     def add_attribute(self, x, name, shown=None):
         """Note ``getattr(x, name)``, which messages call `shown`."""
@@ -56,7 +55,7 @@ class Slots:
         try:
             if (all(map(is_, map(getitem, self.places, self.keys), self.values))
                     and all(map(is_, map(getattr, self.objects, self.names), self.given))
-                    and not any(map(contains, self.without, self.absent))):
+                    and all([keys.isdisjoint(names) for keys, names in self.absent])):
                 return True
         except (LookupError, AttributeError, ValueError):
             return False
@@ -77,7 +76,7 @@ class Slots:
             if not is_same(now, value):
                 return self.shown[n]
             self.given[n] = now
-        return next((k for place, k in zip(self.without, self.absent) if k in place), None)
+        return next((k for keys, names in self.absent for k in names if k in keys), None)
 
 
 class Contents:

@@ -99,6 +99,32 @@ KINDS = {
                                      "type(s).value = lambda self, q=s.value() + 1: q"),
     "class that is exchanged": Kind(THING + "class Other(Thing):\n    shared = 2.0\n", "s.shared",
                                     "s.__class__ = Other if s.__class__ is Thing else Thing"),
+    "attribute of a class before": Kind(THING + "class Other(Thing):\n    pass\ns = Other()",
+                                        "s.shared", "type(s).shared = s.shared + 1"),
+    "attribute of a class between": Kind(
+        THING + "class B:\n    pass\nclass Other(B, Thing):\n    pass\ns = Other()", "s.shared",
+        "B.shared = s.shared + 1"),
+    "base that is exchanged": Kind(
+        THING + "class B(Thing):\n    shared = 2.0\nclass Other(B):\n    pass\ns = Other()",
+        "s.shared", "type(s).__bases__ = (Thing if B in type(s).__bases__ else B,)"),
+    "attribute of a class with a metaclass": Kind(
+        "class M(type):\n    n = 1.0\n    double = property(lambda c: c.n * 2)\n"
+        "class P(metaclass=M):\n    pass\ns = P", "s.double", "s.n = s.n + 1"),
+    "attribute that comes": Kind(
+        "class P:\n    pass\ns = P()\ndef t():\n    try:\n        return s.n\n"
+        "    except AttributeError:\n        return 1.0", "t()", "s.n = t() + 1"),
+    "attribute that a bare except misses": Kind(
+        "class P:\n    pass\ns = P()\ndef t():\n    try:\n        return s.n\n"
+        "    except:\n        return 1.0", "t()", "type(s).n = t() + 1"),
+    "attribute that is asked for": Kind("class P:\n    pass\ns = P()", "getattr(s, 'n', 1.0)",
+                                        "type(s).n = getattr(s, 'n', 1.0) + 1"),
+    "attribute in place of a dynamic one": Kind(
+        "class P:\n    def __getattr__(self, name):\n        return 1.0\ns = P()", "s.anything",
+        "s.anything = s.anything + 1"),
+    "own ways to attributes": Kind(
+        "class P:\n    def __getattribute__(self, name):\n"
+        "        return object.__getattribute__(self, 'm')\ns = P(); s.m = 1.0", "s.anything",
+        "object.__setattr__(s, 'm', s.anything + 1)"),
     "slot": Kind("class P:\n    __slots__ = ('n',)\ns = P(); s.n = 1.0", "s.n", "s.n += 1"),
     "slot of a base": Kind("class B:\n    __slots__ = ('n',)\nclass P(B):\n    pass\n"
                            "s = P(); s.n = 1.0", "s.n", "s.n += 1"),
@@ -125,6 +151,10 @@ KINDS = {
     "callable object": Kind("class P:\n    n = 1.0\n    def __call__(self):\n"
                             "        self.n += 1\n        return self.n\ns = P()", "s()", "pass"),
     "namespace": Kind("s = types.SimpleNamespace(n=1.0)", "s.n", "s.n += 1"),
+    "namespace that grows": Kind("s = types.SimpleNamespace()", "getattr(s, 'n', 1.0)",
+                                 "s.n = getattr(s, 'n', 1.0) + 1"),
+    "arguments of a command": Kind("import argparse\ns = argparse.Namespace(n=1.0)", "s.n",
+                                   "s.n += 1"),
     "function in a namespace": Kind("s = types.SimpleNamespace(f=lambda: 1.0)", "s.f()",
                                     "s.f = lambda q=s.f() + 1: q"),
     "module": Kind("s = types.ModuleType('own'); s.n = 1.0", "s.n", "s.n += 1"),
@@ -154,6 +184,18 @@ KINDS = {
                             "s.n", "vars(s).pop('n', None)"),
     "itemgetter": Kind("import operator\nt = {'a': 1.0}\ns = operator.itemgetter('a')", "s(t)",
                        "t['a'] += 1"),
+    "attrgetter": Kind("import operator\nt = types.SimpleNamespace(own=1.0)\n"
+                       "s = operator.attrgetter('own')", "s(t)", "t.own += 1"),
+    "methodcaller": Kind(
+        "import operator\nclass P:\n    n = 1.0\n    def own(self, k):\n"
+        "        return self.n * k\nt = P()\ns = operator.methodcaller('o' + 'wn', k=2)", "s(t)",
+        "t.n += 1"),
+    "name of a function": Kind("def s():\n    pass", "len(s.__name__)", "s.__name__ += 'a'"),
+    "name of a class": Kind(THING + "s = Thing", "len(s.__name__)", "s.__name__ += 'a'"),
+    "global that comes": Kind(
+        "def t():\n    try:\n        return OWNED\n    except NameError:\n        return 1.0",
+        "t()", "globals()['OWNED'] = t() + 1"),
+    "global that hides Python's": Kind("", "max(1.0, 2.0)", "globals()['max'] = min"),
     # -- state in C
     "count": Kind("s = itertools.count(1)", "next(s)", "pass"),
     "cycle": Kind("s = itertools.cycle([1.0, 2.0, 3.0])", "next(s)", "next(s)"),
@@ -184,6 +226,7 @@ KINDS = {
     "print to a file": Kind("s = io.StringIO()", "1.0", "print('a', file=s)"),
     "BytesIO": Kind("s = io.BytesIO(bytes(range(1, 99)))", "s.read(1)[0]", "s.read(1)"),
     "print": Kind("s = 1.0", "s", "print('a')"),
+    "print of a tensor": Kind("s = 1.0", "s", "print(torch.ones(2))"),
     "stdout": Kind("s = 1.0", "s", "sys.stdout.write('a')"),
     "environment": Kind("os.environ['MINITORCH_TEST'] = '1'", "float(os.environ['MINITORCH_TEST'])",
                         "os.environ['MINITORCH_TEST'] += '1'"),
@@ -212,6 +255,19 @@ KINDS = {
         "s = torch.optim.lr_scheduler.StepLR(t, 2)\n"
         "def step():\n    w.grad = torch.ones(2)\n    t.step()\n    return w.detach()",
         "step()", "s.step()"),
+    "group of parameters": Kind(
+        "w = nn.Parameter(torch.ones(2)); t = nn.Parameter(torch.ones(2))\n"
+        "s = torch.optim.SGD([w], lr=0.1)\n"
+        "def step():\n    s.zero_grad(); (w * t).sum().backward(); s.step()\n"
+        "    return w.detach() * t.detach()",
+        "step()", "s.add_param_group({'params': [t]}) if len(s.param_groups) == 1 else None"),
+    "parameter that is frozen": Kind(
+        "s = nn.Linear(2, 2)",
+        "(2.0 if (s(torch.ones(2)) * 1).requires_grad else 3.0)",
+        "[w.requires_grad_(not w.requires_grad) for w in s.parameters()]"),
+    "forward that is exchanged": Kind(
+        "s = nn.Identity()", "s(torch.ones(2))",
+        "s.forward = lambda x, q=s(torch.ones(())).item() + 1: x * q"),
     "attribute of a layer": Kind("s = nn.Dropout(0.5).eval()", "s.p", "s.p *= 0.9"),
     "list in a layer": Kind("s = nn.Linear(2, 2); s.n = [1.0]", "s.n[0]", "s.n[0] += 1"),
     "mode of a layer": Kind("s = nn.Linear(2, 2)", "(2.0 if s.training else 3.0)",
