@@ -67,7 +67,8 @@ def test_gradients_are_enclosed(intervals):
     (x * x).exp().sum().backward()
     for end, own in (x.grad.array.low, low), (x.grad.array.high, high):
         np.testing.assert_allclose(end, (2 * own * (own * own).exp()).array, rtol=1e-6)
-    layer = minitorch.nn.Linear(2, 3).requires_grad_(False)
+    low, high = low.double(), high.double()                # in which rounding is below the slack
+    layer = minitorch.nn.Linear(2, 3, dtype=minitorch.float64).requires_grad_(False)
     x = intervals.between(low, high).requires_grad_()
     layer(x).relu().sum().backward()
     value = ((low + high) / 2).requires_grad_()
@@ -75,6 +76,14 @@ def test_gradients_are_enclosed(intervals):
     assert_encloses(x.grad, value.grad)
     with pytest.raises(RuntimeError, match="bounds have no gradients"):
         x + minitorch.ones(2, requires_grad=True)
+
+
+def test_gradients_with_a_minus(intervals):
+    """``1 - x * y`` has the gradient ``-y``: formulas negate arrays."""
+    x = intervals.between(minitorch.zeros(2), minitorch.ones(2)).requires_grad_()
+    y = intervals.between(minitorch.tensor([1.0, -2.0]), minitorch.tensor([3.0, 2.0]))
+    (1 - x * y).sum().backward()
+    assert x.grad.array.low.tolist() == [-3, -2] and x.grad.array.high.tolist() == [-1, 2]
 
 
 def is_enclosed(intervals, op, seed):
