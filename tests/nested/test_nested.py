@@ -226,6 +226,9 @@ def test_made_from_tensors_lists_and_masks():
     assert x.grad.tolist() == [[0, 0, 1], [1, 1, 1]]
     nt = torch.nested.nested_tensor([[1, 2], [3]], layout=torch.jagged)
     assert nt.dtype == torch.int64 and nt.sum(1).tolist() == [3, 3] and nt.amax(1).tolist() == [2, 3]
+    for y in (nt, nt > 1):                                 # PyTorch's, too: sums by counts
+        assert y.mean(1).dtype == torch.float32
+        assert y.mean(1).tolist() == [e.float().mean(0).item() for e in y.unbind()]
     assert nested_tensor_from_jagged(torch.ones(3), lengths=torch.tensor([1, 2])).offsets().tolist() == [0, 1, 3]
     columns = nested_tensor_from_jagged(torch.ones(2, 5), torch.tensor([0, 2, 5]), jagged_dim=2)
     assert columns.sum(2).tolist() == [[2, 2], [3, 3]]

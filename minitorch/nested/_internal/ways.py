@@ -9,8 +9,8 @@
 
 import math
 
-from ... import Tensor, iinfo, jagged, stack
-from ...extend import WrappingTensor
+from ... import Tensor, get_default_dtype, iinfo, jagged, stack
+from ...extend import WrappingTensor, is_inexact
 from ...ops.dims import column_of, is_elementwise, parse
 from ...ops.labels import attributes_for
 from ...utils._pytree import tree_map
@@ -162,8 +162,11 @@ def is_padded(call):
 def of_padded(call):
     nt, by, (r,) = call.first, call.bound.by, call.ragged
     length = max(nt._get_max_seqlen(), 1)
-    inputs = [x.padded(neutral(by, x.dtype), length) if isinstance(x, WrappingTensor) else x
-              for x in call.inputs]
+    nested = {i: call.inputs[i] for i in call.nested}
+    if by == "avg" and not is_inexact(nt.dtype.np):        # as PyTorch: a sum, by counts
+        nested = {i: x.to(get_default_dtype()) for i, x in nested.items()}
+    inputs = [nested[i].padded(neutral(by, nested[i].dtype), length) if i in nested else x
+              for i, x in enumerate(call.inputs)]
     found = run(call.op, inputs, attributes(call, {r: length}))
 
     def result(y, k):
