@@ -119,6 +119,8 @@ def reduce_as_told(call):
 def lay_inputs(call):
     """Label the inputs: last those that are added to the result, which fit the others."""
     terms, n = call.column.ins, len(call.shapes)
+    if not n:
+        raise ValueError("index notation: there are no inputs")
     if None in call.shapes and (n == 1 or call.variadic):
         raise ValueError("index notation: an input is left out")
     call.terms = list(terms) * n if len(terms) == 1 else [*terms, *[Term(())] * (n - len(terms))]
@@ -286,6 +288,8 @@ def labels_and_sizes(call, word):
         if labels is None and word.name != "*":
             raise ValueError(f"index notation: {word.name} is in no input")
         return [(label, call.sizes[label]) for label in labels or ()]
+    if call.variadic and labels == []:                     # `cat` of numbers
+        raise ValueError(f"index notation: no input has a dimension {word.name}")
     sizes = value_of(word.size, call.names)
     if not isinstance(sizes, (tuple, list)):
         sizes = [sizes] * (1 if labels is None else len(labels))

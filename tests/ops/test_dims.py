@@ -108,6 +108,12 @@ def test_shapes_that_do_not_fit_are_refused(name, shapes):
         bind(OPS[name], shapes, dict(dim=1, dims=(1,)))
 
 
+@pytest.mark.parametrize("shapes", [[(), ()], []])
+def test_numbers_cannot_be_joined(shapes):
+    with pytest.raises(ValueError, match="index notation"):
+        bind(OPS["cat"], shapes, dict(dim=0))
+
+
 @pytest.mark.parametrize("name", ["sum", "softmax", "sort", "unsqueeze", "flip", "transpose"])
 def test_dimensions_that_do_not_exist_are_refused(name):
     with pytest.raises(ValueError, match="no dimension"):
