@@ -91,7 +91,7 @@ def watched_modules(function):
         seen = inspect.getclosurevars(getattr(function, "__func__", function))
         values = [bound, *seen.nonlocals.values(), *seen.globals.values()]
         values += vars(bound).values() if hasattr(bound, "__dict__") else ()
-    except TypeError:                                      # not written in Python
+    except (TypeError, ValueError):        # not written in Python, or a variable has no value yet
         values = [bound]
     for value in values:
         for v in value if isinstance(value, (list, tuple)) else (value,):
