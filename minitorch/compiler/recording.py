@@ -85,10 +85,10 @@ def record(function, args, kwargs, tensors, names, surroundings, native=False):
         results = Results(result, recorder, tensors, grads)
         recorder.program.outputs = [recorder.value_of(t.array) for t in results.new]
         recorder.program.gradients = changed_gradients(recorder, grads)
+        if execution is not None:                          # first, for it can name the line
+            recorder.give_up(*surroundings.executed(execution))
         tracing.check()
         freed, backward = backward_of(results, base, recorder, tensors, ends)
-        if execution is not None:
-            recorder.give_up(*surroundings.executed(execution))
         recorder.give_up(*surroundings.changed())
     if recorder.broken is not None:
         return Recording(result, recorder.broken)

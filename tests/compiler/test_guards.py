@@ -471,6 +471,18 @@ def test_what_changes_inside_a_layer_is_seen_wherever_its_class_lies(module, nam
     assert compiled(x).tolist() == [5, 5, 5]
 
 
+def test_a_variable_of_the_closure_may_have_no_value_yet():
+    def f(x):
+        try:
+            return x * later
+        except NameError:
+            return x * 3
+    compiled = torch.compile(f)
+    assert compiled(torch.ones(2)).tolist() == compiled(torch.ones(2)).tolist() == [3, 3]
+    later = 2
+    assert compiled(torch.ones(2)).tolist() == [2, 2]
+
+
 def test_a_line_that_is_not_executed_may_use_anything():
     """A file, in a branch that the program does not take."""
     log, debug = open(os.devnull, "w"), False
