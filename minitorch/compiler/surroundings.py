@@ -239,11 +239,11 @@ class Surroundings:
 
     def globals(self, scope, used):
         """The globals that a function names, Python's own functions, and what it imports."""
-        own = [n for n in used.globals if n in scope]
+        own = [n for n in sorted(used.globals) if n in scope]
         self.places(scope, own)
         self.slots.add(scope, used.globals.difference(own))   # where one would hide Python's own
         builtins = vars(sys.modules["builtins"])
-        for n in used.globals.difference(own).intersection(builtins):
+        for n in sorted(used.globals.difference(own).intersection(builtins)):
             self.go_to([builtins[n]], n)
         for n in used.modules:
             self.go_to([sys.modules.get(n)], n)
