@@ -346,3 +346,27 @@ def test_forwards_and_in_batches(function):
     torch.testing.assert_close(both, torch.stack([function(z), function(t)]))
     gradient = torch.func.grad(lambda z: function(z).abs().square().sum())
     torch.testing.assert_close(torch.func.vmap(gradient)(torch.stack([z, t])), torch.stack([gradient(z), gradient(t)]))
+
+
+# ---- functions of raw arrays -------------------------------------------------------------------------------
+@pytest.mark.parametrize("function", [
+    lambda x: torch.nn.functional.grid_sample(x[None, None], x.tanh()[None, :, :2, None].mT,
+                                              align_corners=False),
+    lambda x: torch.nn.functional.affine_grid(x[None, :2], (1, 1, 2, 2), align_corners=True),
+    lambda x: torch.nn.functional.ctc_loss(x.log_softmax(1)[:, None], torch.tensor([[1]]),
+                                           torch.tensor([3]), torch.tensor([1])),
+    lambda x: torch.nn.functional.multi_margin_loss(x, torch.tensor([1, 0, 2])),
+    torch.nn.functional.pdist, lambda x: torch.linalg.lstsq(x[:, :2], x[:, 2:]).solution,
+    lambda x: torch.linalg.matrix_rank(x) + 0 * x, lambda x: torch.histc(x, 4, -1, 1) + 0 * x[0, 0]],
+    ids="grid_sample affine_grid ctc_loss multi_margin_loss pdist lstsq matrix_rank histc".split())
+def test_functions_that_read_arrays_beside_the_ops(function):
+    """Their tangents, alone and within `vmap`, are those that two backward passes give."""
+    rng = np.random.default_rng(0)
+    x, t = [torch.tensor(rng.uniform(-1, 1, (2, 3, 3))) for _ in range(2)]
+    wanted = [functional.jvp(function, a, b) for a, b in zip(x, t)]
+    for found, value in zip(jvp(function, (x[0],), (t[0],)), wanted[0]):
+        assert close(found, value)
+    outside = jvp(torch.func.vmap(function), (x,), (t,))
+    within = torch.func.vmap(lambda a, b: jvp(function, (a,), (b,)))(x, t)
+    for found, again, values in zip(outside, within, zip(*wanted)):
+        assert close(found, torch.stack(values)) and close(again, torch.stack(values))

@@ -3,6 +3,7 @@
 
 import functools
 import operator
+from types import ModuleType
 
 import numpy as np
 
@@ -73,22 +74,30 @@ def by_op(name, swap=False):
 
 
 def of_values(function):
-    """An operator whose result has no tangent."""
-    def method(self, *other):
+    """An operator, or a method, whose result has no tangent."""
+    def method(self, *other, **options):
         if other and hasattr(other[0], "needs_grad"):
             return NotImplemented
-        return of_backend(innermost((self, *other)), function(*plain((self, *other))))
+        F = innermost((self, *other))
+        return of_backend(F, function(*plain((self, *other)), **options))
     return method
 
 
 def of_each(name):
     """A method that is linear: of the value and of the tangent."""
     def method(self, *args, **options):
-        value, t = getattr(self.value, name)(*args, **options), self.tangent
-        if t is None or not is_inexact(value.dtype):
-            return dual_array(self.backend, value)
-        return dual_array(self.backend, value, getattr(t, name)(*args, **options))
+        return each(self, lambda x: getattr(x, name)(*plain(args), **options))
     return method
+
+
+def each(x, function):
+    """A linear function of an array: of the value and of the tangent."""
+    F, value, t = x.backend, function(x.value), x.tangent
+    if value.__class__ is not F.inner.ndarray:             # a number
+        value = F.inner.asarray(value)
+    if t is None or not is_inexact(value.dtype):
+        return dual_array(F, value)
+    return dual_array(F, value, F.inner.asarray(function(t)))
 
 
 def of_value(name):
@@ -121,6 +130,16 @@ class Dual:
     flags = property(lambda self: self.value.flags)
     base = property(lambda self: owner(self.value), doc="The array below that owns the memory.")
     data = property(lambda self: Memory(pointer(self.value)))
+    T = property(lambda self: each(self, lambda x: x.T))
+    mT = property(lambda self: each(self, lambda x: x.mT))
+    real = property(lambda self: each(self, lambda x: x.real))
+    imag = property(lambda self: each(self, lambda x: x.imag))
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __iter__(self):
+        return iter([self[i] for i in range(self.shape[0])])
 
     def __repr__(self):
         return f"Dual({self.value!r}, {self.tangent!r})"
@@ -160,16 +179,23 @@ class Dual:
 for _name in ("all", "any", "item", "max", "min", "nonzero", "tolist", "__bool__", "__float__",
               "__index__", "__int__"):
     setattr(Dual, _name, of_value(_name))
-for _name in ("reshape", "transpose", "astype", "view"):
+for _name in ("astype", "conj", "conjugate", "cumsum", "diagonal", "flatten", "mean", "ravel",
+              "repeat", "reshape", "squeeze", "sum", "swapaxes", "take", "trace", "transpose",
+              "view"):
     setattr(Dual, _name, of_each(_name))
+for _name in ("argmax", "argmin", "argpartition", "argsort", "round", "searchsorted"):
+    setattr(Dual, _name, of_values(lambda x, *args, n=_name, **o: getattr(x, n)(*args, **o)))
 for _name, _op in dict(add="add", sub="sub", mul="mul", truediv="div", pow="pow", matmul="matmul",
                        mod="remainder", floordiv="floor_divide").items():
     setattr(Dual, f"__{_name}__", by_op(_op))
     setattr(Dual, f"__r{_name}__", by_op(_op, swap=True))
 for _name in ("neg", "abs"):
     setattr(Dual, f"__{_name}__", by_op(_name))
-for _name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "invert"):
-    setattr(Dual, f"__{_name}__", of_values(getattr(operator, f"__{_name}__")))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "lshift", "rshift", "invert"):
+    _function = getattr(operator, f"__{_name}__")
+    setattr(Dual, f"__{_name}__", of_values(_function))
+    if _name in ("and", "or", "xor", "lshift", "rshift"):
+        setattr(Dual, f"__r{_name}__", of_values(lambda a, b, f=_function: f(b, a)))
 
 
 # ---- the array module ----------------------------------------------------------------------------
@@ -180,14 +206,16 @@ class Functions:
     """The array module of the backend below, for code beside the ops: its results have no tangents,
     except those of the functions above."""
 
-    def __init__(self, backend):
-        self.backend = backend
+    def __init__(self, backend, inner=None):
+        self.backend, self.inner = backend, backend.inner.xp if inner is None else inner
 
     def __getattr__(self, name):
         F = self.backend
         if isinstance(getattr(np, name, None), np.ufunc) and name in by_ufunc():
             return getattr(F, by_ufunc()[name])
-        found = getattr(F.inner.xp, name)
+        found = getattr(self.inner, name)
+        if isinstance(found, (ModuleType, type(F.inner.xp))):              # such as `linalg`
+            return Functions(F, found)
         if not callable(found) or isinstance(found, type):
             return found
 

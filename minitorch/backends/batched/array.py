@@ -184,8 +184,8 @@ def both(function):
             F = self.backend
             if other.backend is not F and other.backend.depth > F.depth:
                 return method(lifted(other.backend, self), other)
-        elif hasattr(other, "needs_grad"):                 # a tensor
-            return NotImplemented
+        elif getattr(other, "__array_priority__", 0) > 2000 or hasattr(other, "needs_grad"):
+            return NotImplemented                          # a tensor, or an array with a tangent
         else:
             F = self.backend
         a, b = aligned(F, (self, other))

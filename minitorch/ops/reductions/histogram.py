@@ -80,9 +80,9 @@ def histc(input, bins=100, min=0, max=0):
     least and the largest element. NaN counts nowhere."""
     if not input.is_floating_point():
         raise errors.not_implemented("histogram_cpu", input.array.dtype)
-    x = input.array.reshape(-1)
-    edges = bin_edges("torch.histc", x, bins, None if min == max else (min, max), 1)
-    return _histogramdd(input.detach().reshape(-1, 1), None, (input.backend.from_host(edges),))
+    input = input.detach().reshape(-1)
+    edges = bin_edges("torch.histc", input.array, bins, None if min == max else (min, max), 1)
+    return _histogramdd(input.unsqueeze(1), None, (input.backend.from_host(edges),))
 
 
 @composite
