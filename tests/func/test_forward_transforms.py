@@ -370,3 +370,23 @@ def test_functions_that_read_arrays_beside_the_ops(function):
     within = torch.func.vmap(lambda a, b: jvp(function, (a,), (b,)))(x, t)
     for found, again, values in zip(outside, within, zip(*wanted)):
         assert close(found, torch.stack(values)) and close(again, torch.stack(values))
+
+
+def test_indices_of_a_batch():
+    x, t, index = T([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]), T([1.0, 0.0, 2.0], [0.0, 3.0, 0.0]), \
+        torch.tensor([[0, 2], [1, 1], [2, 0]])
+    for take in (lambda x, i: x[:, i], lambda x, i: x[0, i], lambda x, i: x[i // 2, 1] * x[:, i[0]]):
+        rows = [jvp(lambda x, i=i: take(x, i), (x,), (t,)) for i in index]
+        found = jvp(lambda x: torch.func.vmap(take, (None, 0))(x, index), (x,), (t,))
+        assert all(close(a, torch.stack(b)) for a, b in zip(found, zip(*rows)))
+        with fw.dual_level():
+            d = torch.func.vmap(lambda i: take(fw.make_dual(x, t), i))(index)
+            assert all(close(a, torch.stack(b)) for a, b in zip(fw.unpack_dual(d), zip(*rows)))
+
+    def write(x, i):
+        y = x.clone()
+        y[i] = y[i] * 2
+        y[i - 1] = 5.0
+        return y
+    found = torch.func.vmap(func.jacfwd(write))(T([1.0] * 3, [2.0] * 3), torch.tensor([1, 2]))
+    assert found.tolist() == [torch.diag(T(0.0, 2.0, 1.0)).tolist(), torch.diag(T(1.0, 0.0, 2.0)).tolist()]

@@ -7,6 +7,7 @@ from ...core.backend import Backend
 from ...core.errors import worded
 from ...core.registry import OPS
 from ...core.tensor import wrap
+from ...utils._pytree import tree_leaves
 from ..kernels import Kernels
 from . import loop, products  # noqa: F401  products: entered for `Functions`
 from .array import (
@@ -85,9 +86,11 @@ class BatchedBackend(Backend):
 
     def once(self, name, arrays, attrs):
         """The result of an op: one for all elements of the batch if the arrays are, also where the
-        op makes room for all of them."""
+        op makes room for all of them. An index among the attributes may have several."""
         found = getattr(self, name)(*arrays, **attrs)
-        return one(self, found) if all([is_shared(x) for x in arrays]) else found
+        differ = [x for x in (*arrays, *tree_leaves(attrs))
+                  if not is_shared(x) and x.backend is self]
+        return found if differ else one(self, found)
 
     def room_beside(self, x, other):
         """A copy of the tensor `x` that can be overwritten by parts of `other`, a batched one."""
