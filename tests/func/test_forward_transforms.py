@@ -390,3 +390,12 @@ def test_indices_of_a_batch():
         return y
     found = torch.func.vmap(func.jacfwd(write))(T([1.0] * 3, [2.0] * 3), torch.tensor([1, 2]))
     assert found.tolist() == [torch.diag(T(0.0, 2.0, 1.0)).tolist(), torch.diag(T(1.0, 0.0, 2.0)).tolist()]
+
+
+def test_a_product_with_hessians_of_a_batch():
+    x, t = torch.randn(2, 2, 3, dtype=torch.float64), torch.randn(2, 2, 3, dtype=torch.float64)
+    target = torch.tensor([[0, 2], [1, 1]])
+    hessians = torch.func.vmap(func.hessian(torch.nn.functional.cross_entropy))
+    push = func.linearize(lambda x: hessians(x, target), x)[1]
+    step = (hessians(x + 1e-5 * t, target) - hessians(x - 1e-5 * t, target)) / 2e-5
+    assert close(push(t), step, 1e-6)

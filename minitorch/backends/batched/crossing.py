@@ -26,14 +26,11 @@ class Crossing(Node):
     def pull(self, g, create_graph):
         if create_graph:
             return (self.saved[0](g),)
-        return (self.saved[0](wrap(g, backend_of(g, self.backend))).array,)
+        g = wrap(g, getattr(g, "backend", self.backend))   # of another batch, or with a tangent
+        return (self.saved[0](g).array,)
 
     def release(self):
         pass
-
-
-def backend_of(array, fallback):
-    return array.backend if array.__class__ is Batched else fallback
 
 
 def record(result, source, back):
