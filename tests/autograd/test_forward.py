@@ -200,6 +200,15 @@ def test_gradients_through_dual_tensors():
     assert tangent.requires_grad and close(torch.autograd.grad(tangent, y)[0], product)
 
 
+def test_a_pass_after_the_level_is_closed():
+    x, v = T(1.0, 2.0, 3.0, requires_grad=True), T(0.3, -1.0, 2.0)
+    with fw.dual_level():
+        out = (fw.make_dual(x, v).sin() * x).sum()
+    assert torch.autograd.grad(out, x, retain_graph=True)[0].backend is cpu
+    out.backward()
+    assert close(x.grad, x.cos() * x + x.sin())
+
+
 # ---- views and writes in place -----------------------------------------------------------------------------
 def test_views_see_what_is_written_to_their_base():
     with fw.dual_level():

@@ -99,7 +99,7 @@ def dual(x, tangent, level):
         result.__class__ = type(x)
 
     def to_value(g):
-        return g if level in running.levels and not level.closed else tangent_of(g, level)
+        return gradient_below(g, level)
 
     def to_tangent(g):
         return None if level in running.levels else without_level(g, level)
@@ -110,11 +110,14 @@ def lift(F, x):
     """A tensor of the backend below as one whose tangent is zero."""
     result = wrap(of_backend(F, x.array), F)
 
-    def back(g):
-        if F.level not in running.levels:
-            return tangent_of(g, F.level)
-        return without_level(g, F.level) if F.level.closed else g
-    return recorded(result, (x,), back)
+    return recorded(result, (x,), lambda g: gradient_below(g, F.level))
+
+
+def gradient_below(g, level):
+    """The gradient of a tensor that became dual at a level, from that of the dual one."""
+    if level not in running.levels:
+        return tangent_of(g, level)
+    return without_level(g, level) if level.closed else g
 
 
 def value_part(x):
