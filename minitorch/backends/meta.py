@@ -70,7 +70,7 @@ class Meta(BatchedBackend):
             return found(self, *arrays, **attrs)
         except Exception as error:
             try:
-                call = None if full and op.keeps else bind(op, [shape_of(x) for x in arrays], attrs)
+                call = None if full and op.keeps else labels_of(op, arrays, attrs)
                 return (self.from_zeros(op, full, arrays, attrs) if call is None
                         else self.of_shapes(op, call, arrays))
             except Exception:
@@ -83,7 +83,7 @@ class Meta(BatchedBackend):
         arrays = [cpu.xp.zeros(cut(labels, x.shape), x.dtype) if x.__class__ is Batched else x
                   for x, labels in zip(arrays, call.ins)]
         attrs = attributes_for(call, [cut(*pair) for pair in zip(call.outs, call.out_shapes)])
-        found = cpu.find(op.name)(*arrays, **attrs)
+        found = cpu.find(op.name)(*arrays, **tree_map(zeros, attrs))
         several = isinstance(found, (tuple, list))
         blank = [batched(self, cpu.xp.empty((0, *shape), y.dtype))
                  for y, shape in zip(found if several else [found], call.out_shapes)]
@@ -99,6 +99,14 @@ class Meta(BatchedBackend):
 def zeros(x):
     """Zeros in the shape and dtype of an array without elements; anything else as it is."""
     return cpu.xp.zeros(x.shape, x.dtype) if x.__class__ is Batched else x
+
+
+def labels_of(op, arrays, attrs):
+    """The labels of a call; None if the notation does not have its number of dimensions."""
+    try:
+        return bind(op, [shape_of(x) for x in arrays], attrs)
+    except ValueError:
+        return None
 
 
 def shape_of(x):

@@ -108,3 +108,14 @@ def test_summary_counts_what_is_not_computed():
     x = torch.zeros(2, 3, 8, 8)
     text, other = str(nn.summary(net, x.to("meta"))), str(nn.summary(copy.deepcopy(net).to_empty(device="cpu"), x))
     assert text == other and "3,114 parameters" in text
+
+
+def test_calls_that_index_notation_leaves_out():
+    """One row for a loss of rows, and arrays among the attributes."""
+    row, rows = torch.empty(5, device="meta"), torch.empty(6, 2, device="meta")
+    target = torch.empty((), dtype=torch.int64, device="meta")
+    for loss in (torch.nn.functional.nll_loss, torch.nn.functional.cross_entropy):
+        assert loss(row, target).shape == () and loss(row, target).is_meta
+    assert torch.histc(row, 4, -1, 1).shape == (4,)
+    edges = torch.empty(4, device="meta")
+    assert torch.histogramdd(rows, [edges, edges]).hist.shape == (3, 3)
