@@ -357,8 +357,9 @@ def test_forwards_and_in_batches(function):
                                            torch.tensor([3]), torch.tensor([1])),
     lambda x: torch.nn.functional.multi_margin_loss(x, torch.tensor([1, 0, 2])),
     torch.nn.functional.pdist, lambda x: torch.linalg.lstsq(x[:, :2], x[:, 2:]).solution,
-    lambda x: torch.linalg.matrix_rank(x) + 0 * x, lambda x: torch.histc(x, 4, -1, 1) + 0 * x[0, 0]],
-    ids="grid_sample affine_grid ctc_loss multi_margin_loss pdist lstsq matrix_rank histc".split())
+    lambda x: torch.linalg.matrix_rank(x) + 0 * x, lambda x: torch.histc(x, 4, -1, 1) + 0 * x[0, 0],
+    lambda x: torch.histogram(x, 4, range=(-1.0, 1.0)).hist + 0 * x[0, 0]],
+    ids="grid_sample affine_grid ctc_loss multi_margin_loss pdist lstsq matrix_rank histc histogram".split())
 def test_functions_that_read_arrays_beside_the_ops(function):
     """Their tangents, alone and within `vmap`, are those that two backward passes give."""
     rng = np.random.default_rng(0)
@@ -399,3 +400,13 @@ def test_a_product_with_hessians_of_a_batch():
     push = func.linearize(lambda x: hessians(x, target), x)[1]
     step = (hessians(x + 1e-5 * t, target) - hessians(x - 1e-5 * t, target)) / 2e-5
     assert close(push(t), step, 1e-6)
+
+
+def test_formulas_that_leave_inputs_out():
+    """The derivative of `binary_cross_entropy` calls ``clamp(x, least)``."""
+    x, t, target = T(0.2, 0.7, 0.5), T(1.0, -2.0, 0.5), T(1.0, 0.0, 1.0)
+
+    def loss(x):
+        return torch.nn.functional.binary_cross_entropy(x, target)
+    found = grad(lambda x: jvp(loss, (x,), (t,))[1])(x)
+    assert close(found, jvp(grad(loss), (x,), (t,))[1]) and close(found, func.hessian(loss)(x) @ t)

@@ -75,7 +75,8 @@ class Call:
         self.F, self.inner, self.op = F, F.inner, op
         self.specs = op.inputs * len(arrays) if op.variadic else op.inputs
         self.attrs = {k: plain(v) for k, v in attrs.items()}
-        arrays = [of_backend(F, x) if x.__class__ is Dual else x for x in arrays]
+        left_out = [None] * (len(self.specs) - len(arrays))                # by a formula
+        arrays = [*[of_backend(F, x) if x.__class__ is Dual else x for x in arrays], *left_out]
         self.arrays, self.xs = arrays, plain(arrays)
         on = op.differentiable and F.computes
         self.ts = [x.tangent if on and x.__class__ is Dual and self.is_live(spec) else None

@@ -130,9 +130,9 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
         if isinstance(b, Tensor) and not b.array.size:
             raise RuntimeError(f"torch.histogramdd: bins tensor should have at least 1 element, but got none for "
                                f"dimension {d}")
-    edges = [b if isinstance(b, Tensor) else wrap(bin_edges("torch.histogramdd", x, b, r, 0.5), input.backend)
+    edges = [b if isinstance(b, Tensor) else wrap(bin_edges("torch.histogramdd", x, b, r, 0.5), points.backend)
              for b, x, r in zip(bins, points.array.T, bounds)]
-    hist = _histogramdd(points, weight, tuple([e.array for e in edges]))
+    hist = _histogramdd(points, weight, tuple([e.detach().array for e in edges]))
     if density:
         hist = hist / hist.sum()
         for d, e in enumerate(edges):
