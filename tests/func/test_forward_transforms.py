@@ -410,3 +410,12 @@ def test_formulas_that_leave_inputs_out():
         return torch.nn.functional.binary_cross_entropy(x, target)
     found = grad(lambda x: jvp(loss, (x,), (t,))[1])(x)
     assert close(found, jvp(grad(loss), (x,), (t,))[1]) and close(found, func.hessian(loss)(x) @ t)
+
+
+def test_a_table_that_is_scaled_down():
+    """It has no derivative, as under `no_grad`."""
+    def rows(x):
+        return torch.nn.functional.embedding(torch.tensor([0, 1]), x.clone(), max_norm=1.0)
+    table, t = T([3.0, 4.0], [0.3, 0.4]), T([1.0, 2.0], [5.0, 6.0])
+    found, product = jvp(rows, (table,), (t,))
+    assert close(found, T([0.6, 0.8], [0.3, 0.4]), 1e-6) and product.tolist() == t.tolist()

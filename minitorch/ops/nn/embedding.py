@@ -93,8 +93,12 @@ def sum_rows(xp, index, rows, n):
 
 
 def renormalise(weight, index, max_norm, norm_type):
-    """Scale down, in place, the rows of the table that are looked up and whose norm exceeds `max_norm`."""
-    xp, table = weight.backend.xp, weight.array
+    """Scale down, in place, the rows of the table that are looked up and whose norm exceeds `max_norm`.
+
+    That has no derivative: a tangent of the table stays as it is.
+    """
+    plain = weight.detach()
+    xp, table = plain.backend.xp, plain.array
     used = xp.unique(index)
     norms = xp.linalg.norm(table[used], norm_type, 1)
     long = norms > max_norm
