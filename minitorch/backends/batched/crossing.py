@@ -160,7 +160,7 @@ def onto(F, backend):
 
 def join(F, x):
     """A tensor of `F` or of a backend below it, as one of `F`; its levels stay."""
-    return x if x.backend.below is F else joined(F, x)
+    return x if x.backend is F or x.backend.below is F else joined(F, x)
 
 
 @of_parts
@@ -177,11 +177,13 @@ def joined(F, x):
 
 def of_one_batch(inputs):
     """The inputs of a call with every tensor taken into the innermost batch that one of them is in."""
-    tensors = [x for x in inputs if isinstance(x, Tensor)]
-    for x in tensors:
-        if x.backend.marks:
-            return x.backend.together(inputs)
-    F = max([x.backend for x in tensors], key=lambda backend: backend.depth)
+    F = None
+    for x in inputs:
+        if isinstance(x, Tensor):
+            if x.backend.marks:
+                return x.backend.together(inputs)
+            if F is None or x.backend.depth > F.depth:
+                F = x.backend
     return [join(F, x) if isinstance(x, Tensor) and x.backend is not F else x for x in inputs]
 
 
