@@ -377,11 +377,12 @@ def test_indices_of_a_batch():
     x, t, index = T([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]), T([1.0, 0.0, 2.0], [0.0, 3.0, 0.0]), \
         torch.tensor([[0, 2], [1, 1], [2, 0]])
     for take in (lambda x, i: x[:, i], lambda x, i: x[0, i], lambda x, i: x[i // 2, 1] * x[:, i[0]]):
-        rows = [jvp(lambda x, i=i: take(x, i), (x,), (t,)) for i in index]
-        found = jvp(lambda x: torch.func.vmap(take, (None, 0))(x, index), (x,), (t,))
+        rows = [jvp(lambda x, i=i, take=take: take(x, i), (x,), (t,)) for i in index]
+        taken = torch.func.vmap(take, (None, 0))
+        found = jvp(lambda x, taken=taken: taken(x, index), (x,), (t,))
         assert all(close(a, torch.stack(b)) for a, b in zip(found, zip(*rows)))
         with fw.dual_level():
-            d = torch.func.vmap(lambda i: take(fw.make_dual(x, t), i))(index)
+            d = taken(fw.make_dual(x, t), index)
             assert all(close(a, torch.stack(b)) for a, b in zip(fw.unpack_dual(d), zip(*rows)))
 
     def write(x, i):
