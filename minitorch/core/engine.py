@@ -143,7 +143,10 @@ def send_arrays(node, pulled, places, ready):
             if (gp.__class__ is not node.backend.ndarray
                 and gp.__class__ is not parent.backend.ndarray):
                 # a sparse gradient, or a NumPy scalar in place of a 0-d array
-                gp = gp.sent_to(parent) if hasattr(gp, "sent_to") else node.backend.asarray(gp)
+                if hasattr(gp, "sent_to"):
+                    gp = gp.sent_to(parent)
+                elif not hasattr(gp, "backend"):           # nor of a batch, or with a tangent
+                    gp = node.backend.asarray(gp)
             is_leaf = not parent.parents
             shape = parent.array.shape if is_leaf else parent.shape
             alone = references(pulled[i]) == ALONE

@@ -420,3 +420,11 @@ def test_a_table_that_is_scaled_down():
     table, t = T([3.0, 4.0], [0.3, 0.4]), T([1.0, 2.0], [5.0, 6.0])
     found, product = jvp(rows, (table,), (t,))
     assert close(found, T([0.6, 0.8], [0.3, 0.4]), 1e-6) and product.tolist() == t.tolist()
+
+
+def test_a_product_with_the_hessian_of_a_batch():
+    x, t = torch.randn(2, 2, 3, dtype=torch.float64), torch.randn(2, 2, 3, dtype=torch.float64)
+    losses, target = torch.func.vmap(torch.nn.functional.cross_entropy), torch.tensor([[0, 2], [1, 1]])
+    hessian = func.hessian(lambda x: losses(x, target).sum())
+    step = (hessian(x + 1e-5 * t) - hessian(x - 1e-5 * t)) / 2e-5
+    assert close(func.linearize(hessian, x)[1](t), step, 1e-6)
