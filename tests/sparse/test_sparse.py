@@ -434,3 +434,14 @@ def test_a_sparse_tensor_of_one_element_is_a_number():
     assert bool(x) and float(x) == 2.5 and int(x) == 2 and x.item() == 2.5 and not bool(torch.zeros(1).to_sparse())
     with pytest.raises(RuntimeError, match="ambiguous"):
         bool(torch.ones(2).to_sparse())
+
+
+def test_forward_mode_through_sparse_tensors():
+    x, t = torch.ones(2), torch.tensor([1.0, 3.0])
+    places = torch.tensor([[0, 1]])
+
+    def f(x):
+        return torch.sparse_coo_tensor(places, x, (3,)).to_dense() * 2
+    for function, wanted in ((f, [2, 6, 0]), (lambda x: x.to_sparse().values(), [1, 3]),
+                             (lambda x: torch.sparse.mm(torch.eye(2).to_sparse(), x[:, None])[:, 0], [1, 3])):
+        assert torch.func.jvp(function, (x,), (t,))[1].tolist() == wanted

@@ -134,6 +134,8 @@ class Dual:
     mT = property(lambda self: each(self, lambda x: x.mT))
     real = property(lambda self: each(self, lambda x: x.real))
     imag = property(lambda self: each(self, lambda x: x.imag))
+    pattern = property(lambda self: self.value.pattern, doc="Of a sparse array.")
+    values = property(lambda self: each(self, lambda x: x.values), doc="Of a sparse array.")
 
     def __len__(self):
         return self.shape[0]

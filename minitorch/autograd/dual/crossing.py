@@ -95,7 +95,7 @@ def dual(x, tangent, level):
     result.array.given = weakref.ref(tangent)
     if x.needs_grad:
         mark_view(result, x)
-    if dispatch.is_overloaded(type(x)):
+    if dispatch.is_overloaded(type(x)) or type(x) in dispatch.layouts:
         result.__class__ = type(x)
 
     def to_value(g):
