@@ -358,7 +358,7 @@ def tensor_repr(
         options: those of `set_printoptions` by default.
     """
     options = options or _options
-    backend = getattr(tensor, "backend", None)
+    backend: Any = getattr(tensor, "backend", None)
     if getattr(backend, "depth", 0) and not backend.marks:
         return _of_batch(tensor, default_dtype, options)
     while getattr(backend, "level", None) is not None:     # tangents are not shown
@@ -413,7 +413,7 @@ def suffixes_of(
         suffixes.append(f"grad_fn=<{_grad_fn_name(tensor)}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    backend = getattr(tensor, "backend", None)
+    backend: Any = getattr(tensor, "backend", None)
     if getattr(backend, "level", None) in grad_mode.levels:
         suffixes.append(f"tangent={backend.tangent(tensor)}")
     return suffixes

@@ -59,7 +59,7 @@ STEPPED = {"param_groups", "defaults", "state", "last_epoch", "get_last_lr", "ge
 BOUND = (types.BuiltinFunctionType, types.MethodWrapperType, types.BuiltinMethodType)
 UNBOUND = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
            types.GetSetDescriptorType, types.MemberDescriptorType,
-           type(collections.namedtuple("Named", "x").x))
+           type(vars(collections.namedtuple("Named", "x"))["x"]))
 GETTERS = operator.attrgetter, operator.methodcaller
 NAMED = {"__name__", "__qualname__", "__doc__", "__module__"}   # of functions and classes
 WEAK = weakref.ref, weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet

@@ -104,10 +104,6 @@ class Traced(NDArrayOperatorsMixin):
         self.recorder.give_up(f"Python reads a value ({how})")
         return self.array
 
-    def get(self):
-        """The values as a NumPy array, as arrays of a device have it: for ``print``."""
-        return self.__array__()
-
     def __array__(self, dtype=None, copy=None):
         found = self.read("as a NumPy array")
         # of a device, whose arrays convert by no other way

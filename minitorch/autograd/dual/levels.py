@@ -1,6 +1,7 @@
 """Levels of forward mode: which are open in a thread."""
 
 import itertools
+from typing import Any
 
 from ...core.grad_mode import grad_mode
 from ...core.registry import Hook
@@ -16,6 +17,8 @@ class Level:
     `name` is for messages, `number` says which of two was opened first, `backends` has the dual
     backend above each other one, `entered` weak references to tensors that became dual by a write.
     """
+
+    above: Any                                             # in `crossing`: the backend on another
 
     def __init__(self, name=None):
         self.name, self.number, self.closed = name, next(_count), False

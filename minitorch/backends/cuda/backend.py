@@ -2,6 +2,7 @@
 
 import functools
 from types import MethodType
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class CUDA(Backend):
     """CuPy arrays on one machine, computed on by our kernels."""
 
     keeps_plans = True
-    pull_of = formulas.pull_of
+    pull_of: Any = formulas.pull_of
 
     def __init__(self, device, machine, kernels):
         self.machine, self.ndarray, self.device = machine, array_type(self), device
