@@ -60,9 +60,6 @@ def copy(folder, target, wanted=lambda name: True):
 
 
 # ---- with its tests ----------------------------------------------------------------------------
-NO_TESTS = 5                                               # pytest's status: `answering` has none
-
-
 def passes(guests, tested, arguments):
     """True if tests pass in a folder that has nothing but the kernel and `guests`: all that belong
     to these, or those of the guest `tested`."""
@@ -77,8 +74,7 @@ def passes(guests, tested, arguments):
         own = [f"{place}/{tested}{end}" for place in ("tests", "minitorch") for end in ("", ".py")]
         paths = [path for path in own if tested and (target / path).exists()]
         command = [sys.executable, "-m", "pytest", *paths, *arguments]
-        done = subprocess.run(command, cwd=target, env=env).returncode
-        return done == 0 or done == NO_TESTS and bool(tested)
+        return subprocess.run(command, cwd=target, env=env).returncode == 0
 
 
 # ---- in half a second --------------------------------------------------------------------------

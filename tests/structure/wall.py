@@ -74,7 +74,7 @@ GUESTS = {
     "multiprocessing": ("distributed", "starts ranks; memory that processes share"),
     "distributions": ("", "probability distributions"),
     "sparse": ("", "tensors of indices and values"),
-    "answering": ("", RAGGED), "nested": ("answering sym", RAGGED), "masked": ("", RAGGED),
+    "nested": ("sym", RAGGED), "masked": ("", RAGGED),
     "fx": ("sym", "programs as graphs"),
     "library": ("compiler sparse", "operators of the user's own"),
     "array_api": ("", "the array API standard"),

@@ -7,18 +7,36 @@ the batch apart, or refuse what PyTorch refuses (`rules.py`).
 """
 
 from ... import Tensor
-from ...answering import differentiate, name_of, ruling, written_by
 from ...autograd import backward, grad
-from ...extend import WrappingTensor, worded
+from ...autograd.graph import GradientEdge
+from ...extend import FUNCTIONS, WrappingTensor, inner_of, worded
 from ...ops.dims import is_elementwise
 from ...utils._pytree import tree_leaves, tree_map
 from .backend import lifted, lowered
 from .nested_int import RaggedSize
 
-__all__ = ["answer", "as_written", "not_there", "rule"]
+__all__ = ["answer", "as_written", "name_of", "not_there", "rule"]
 
 RULES: dict = {}                                           # name of a function or method: its rule
-rule = ruling(RULES)
+
+
+def rule(names):
+    """A decorator of a function that answers calls of these names, separated by spaces.
+
+    It is called as ``rule(func, *args, **kwargs)``.
+    """
+    def enter(function):
+        RULES.update(dict.fromkeys(names.split(), function))
+        return function
+    return enter
+
+
+def name_of(func):
+    """The name under which rules are entered for a public function, a method or a property."""
+    stored = getattr(func, "__self__", None)
+    if isinstance(stored, property):
+        return next((name for name, found in vars(Tensor).items() if found is stored), "a property")
+    return func.__name__
 
 
 def answer(func, args, kwargs):
@@ -35,6 +53,18 @@ def answer(func, args, kwargs):
     if name.endswith("_") and not name.endswith("__"):
         return in_place(func, *args, **kwargs)
     return as_written(func, *args, **kwargs)
+
+
+def differentiate(func, args, kwargs):
+    """`autograd.backward` and `autograd.grad`; gradients have the structures of their inputs."""
+    found = func(*tree_map(inner_of, args), **tree_map(inner_of, kwargs))
+    if func is not grad:
+        return found
+    inputs = args[1] if len(args) > 1 else kwargs["inputs"]
+    if isinstance(inputs, (Tensor, GradientEdge)):
+        inputs = (inputs,)
+    return tuple([x.like(g) if isinstance(x, WrappingTensor) and g is not None else g
+                  for x, g in zip(inputs, found, strict=True)])
 
 
 def is_ours(func):
@@ -78,7 +108,8 @@ def in_place(func, target, *others, **kwargs):
     if not isinstance(target, WrappingTensor):
         raise worded(RuntimeError(f"{name_of(func)}(): a nested tensor cannot be written into a "
                                   f"dense one"))
-    written = written_by(name_of(func))
+    public = FUNCTIONS.get(("", name_of(func)[:-1]))       # that of ``add_`` is `add`
+    written = None if public is None else public.call
     alike = [isinstance(x, WrappingTensor) and x.is_like(target) or not isinstance(x, Tensor)
              or not x.dim() for x in tree_leaves([others, kwargs])]
     if written is not None and is_elementwise(written) and all(alike):

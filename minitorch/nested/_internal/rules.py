@@ -1,8 +1,7 @@
 """Rules of functions that tell the elements of a batch apart, or refuse what PyTorch refuses."""
 
-from ...answering import name_of
 from ...extend import WrappingTensor
-from .calls import as_written, not_there, rule
+from .calls import as_written, name_of, not_there, rule
 from .nested_tensor import NestedTensor, offsets_of
 
 __all__: list = []
