@@ -26,6 +26,12 @@ def inside(tensors):
     `autograd.dual`."""
 
 
+class ForwardMode:
+    """`used` is True once a level has been opened: before that no tensor is dual."""
+
+    used = False
+
+
 NOTHING = contextlib.nullcontext()
 
 
@@ -63,13 +69,20 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                 engine.accumulate(x, g if create_graph else g.array, create_graph, False)
         return
     roots, seeds = prepare(tensors, seeds, "backward")
-    dual = are_dual((*tensors, *seeds))
-    # not in `pull`, so that the frames to the user's line stay
-    with recording(create_graph), inside(tensors) if dual else NOTHING:
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    if ForwardMode.used and are_dual((*tensors, *seeds)):
+        backward_dual(tensors, roots, seeds, retain_graph, create_graph)
+        return
+    with recording(create_graph):      # not in `pull`, so that the frames to the user's line stay
         run = run_noting if Tied.made else engine.run
-        run(roots, seeds, create_graph or dual,
-            create_graph if retain_graph is None else retain_graph)
-    if dual and not create_graph:              # gradients came as tensors, which may share memory
+        run(roots, seeds, create_graph, retain_graph)
+
+
+def backward_dual(tensors, roots, seeds, retain_graph, create_graph):
+    """The pass of `backward` from tensors of forward mode: on tensors."""
+    with inside(tensors):
+        pull(roots, seeds, retain_graph, create_graph, True)
+    if not create_graph:                       # gradients came as tensors, which may share memory
         for leaf in behind(roots):
             if not leaf.parents and leaf._grad is not None:
                 leaf._grad = recorded.clone(leaf._grad)
@@ -109,15 +122,17 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     places = [place_of(x, roots) for x in inputs]
     capture = dict.fromkeys(places)
     retain_graph = create_graph if retain_graph is None else retain_graph
-    dual = are_dual((*outputs, *seeds))
+    dual = ForwardMode.used and are_dual((*outputs, *seeds))
     on_tensors = create_graph or dual
     if open_batches and grad_mode.batches:
         on_tensors = on_tensors or len({x.backend.backend for x in (*roots, *seeds, *places)}) > 1
         with each_element(), inside(outputs) if dual else NOTHING:
             pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
-    else:
-        with inside(outputs) if dual else NOTHING:
+    elif dual:
+        with inside(outputs):
             pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
+    else:
+        pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
     found = [capture[place] for place in places]
     capture.clear()
     return tuple([_captured(x, place, found, i, on_tensors, create_graph or dual, allow_unused,

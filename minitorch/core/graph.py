@@ -43,14 +43,13 @@ class Node:
 
     def pull(self, g, create_graph):
         """Gradients for `parents`: Tensors if the pass is itself recorded, raw arrays otherwise."""
-        saved = self.saved
+        saved, F = self.saved, self.backend
         if saved.__class__ is not tuple or self.time != version_counter:
             saved = self.checked_values()
-        own = self.backend.pull_of
-        pull = self.op.pull if own is None else own(self, create_graph)
+        pull = self.op.pull if F.pull_of is None else F.pull_of(self, create_graph)
         if create_graph:
             return pull(self.op.recorded, g, self.as_tensors(saved), self.parents)
-        return pull(self.backend, g, saved, self.parents)
+        return pull(F, g, saved, self.parents)
 
     def release(self):
         """Free the saved values; a second backward pass raises an error that says so."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...core.grad_mode import grad_mode
 from ...core.registry import Hook
+from .. import api
 
 __all__ = ["Level", "close", "opened", "within"]
 
@@ -21,6 +22,7 @@ class Level:
     above: Any                                             # in `crossing`: the backend on another
 
     def __init__(self, name=None):
+        api.ForwardMode.used = True
         self.name, self.number, self.closed = name, next(_count), False
         self.backends: dict = {}
         self.entered: list = []
