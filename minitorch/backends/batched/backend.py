@@ -88,9 +88,12 @@ class BatchedBackend(Backend):
         """The result of an op: one for all elements of the batch if the arrays are, also where the
         op makes room for all of them. An index among the attributes may have several."""
         found = getattr(self, name)(*arrays, **attrs)
-        differ = [x for x in (*arrays, *tree_leaves(attrs))
-                  if not is_shared(x) and x.backend is self]
-        return found if differ else one(self, found)
+
+        def differs(x):
+            return not is_shared(x) and x.backend is self
+        if any(map(differs, arrays)) or attrs and any(map(differs, tree_leaves(attrs))):
+            return found
+        return one(self, found)
 
     def room_beside(self, x, other):
         """A copy of the tensor `x` that can be overwritten by parts of `other`, a batched one."""
