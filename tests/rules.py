@@ -37,7 +37,7 @@ WAYS = {                   # what happens: how a program that does so reads
     "a template printed again": r"^watched: list|\bwatched\.append\(\"",
     "code exchanged": r"\.__code__ = ",
     "layouts": r"\bdef enter_layout\(|^enter_layout\(",
-    "wrapping tensors, by name": r"\bruling\(",
+    "wrapping tensors, by name": r"^class \w+\(WrappingTensor\):",
     "other backends": r"^ *class \w+\((Backend|BatchedBackend|CUDA|CPU)\):",
     "layers": r"\b(layers\.)?(pushed|observed)\((?!wrap)|^ *class \w+\((pushed|observed)\):",
     "node hooks": r"^ *class \w+\(NodeHook\):",
