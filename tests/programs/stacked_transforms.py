@@ -1,6 +1,6 @@
 """Stacks of transformations over the op definitions, each beside the same stack spelled out.
 
-    python -m tests.func.stacked_transforms --programs 2000 --seed 1
+    python -m tests.programs.stacked_transforms --programs 2000 --seed 1
 
 A case is a definition, a call drawn for it, and two or three transformations, such as the `vmap` of
 the `jvp` of the compiled function. What each transformation means is written a second time in plain

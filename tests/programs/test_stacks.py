@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.func.stacked_transforms import any_case, check, definitions
+from tests.programs.stacked_transforms import any_case, check, definitions
 
 DEFINITIONS = definitions()
 refused: Counter = Counter()
