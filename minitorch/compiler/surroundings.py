@@ -92,15 +92,19 @@ class Surroundings:
         before = None
         while before != self.reached():                    # new names lead to more
             before = self.reached()
-            self.slots, self.contents, self.strange = Slots(), [], []
-            self.in_modules, self.of_modules, self.classes = Slots(), [], set()
-            self.seen, self.queue, self.count, self.codes = {}, deque(), 0, []
+            self.clear()
             self.go_to([function, *arguments])
             while self.queue and self.count + len(self.slots) < MANY:
                 self.look(*self.queue.popleft())
         self.arguments = {id(x) for x in arguments}
         self.changes = module_changes()
         self.none = not (len(self.slots) or self.contents or len(self.in_modules))
+
+    def clear(self):
+        """Let go of everything that was found but the names."""
+        self.slots, self.contents, self.strange = Slots(), [], []
+        self.in_modules, self.of_modules, self.classes = Slots(), [], set()
+        self.seen, self.queue, self.count, self.codes = {}, deque(), 0, []
 
     def reached(self):
         """All that is known of the code: names only become more."""
@@ -148,7 +152,7 @@ class Surroundings:
             if id(strange.x) in self.arguments:
                 return f"an argument is a {type(strange.x).__name__}"
             if isinstance(strange.x, WEAK):                # which this list would keep alive
-                self.__init__(None, ())
+                self.clear()
                 return strange.text()
         return ""
 
