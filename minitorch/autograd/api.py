@@ -32,9 +32,6 @@ class ForwardMode:
     used = False
 
 
-NOTHING = contextlib.nullcontext()
-
-
 def are_dual(values):
     """True if some of these values are tensors of forward mode."""
     return any([isinstance(x, Tensor) and x.backend.level is not None for x in values])
@@ -126,7 +123,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     on_tensors = create_graph or dual
     if open_batches and grad_mode.batches:
         on_tensors = on_tensors or len({x.backend.backend for x in (*roots, *seeds, *places)}) > 1
-        with each_element(), inside(outputs) if dual else NOTHING:
+        with each_element(), inside(outputs) if dual else contextlib.nullcontext():
             pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
     elif dual:
         with inside(outputs):
