@@ -99,7 +99,7 @@ def spaced(equation):
                         for side in equation.replace(" ", "").split("->")])
 
 
-@lru_cache(maxsize=4096)                                   # of a function's texts there is no end
+@lru_cache(maxsize=4096)                # a column that is a function can make any number of texts
 def parse(text):
     """A text in index notation as a `Column`; ValueError for one that cannot be read."""
     body, _, by = text.partition(" by ")
