@@ -173,6 +173,18 @@ def test_variance_does_not_cancel():
         x.var(0, unbiased=True, correction=0)
 
 
+@pytest.mark.parametrize("n, dim", [(5, None), (5000, None), (2000, 0), (2000, 1)])
+@pytest.mark.parametrize("scale", [1e30, 1e20, 1e-25, 1e-30])
+def test_the_standard_deviation_of_numbers_whose_squares_leave_float32(n, dim, scale):
+    x = (t.arange(n) * 1.7).sin().reshape(-1, 5)
+    scaled = (x * scale).requires_grad_()
+    found = scaled.std(dim)
+    assert t.allclose(found / scale, x.std(dim), rtol=1e-5)
+    x.requires_grad_()
+    found, expected = (t.autograd.grad(y.std(dim).sum(), y)[0] for y in (scaled, x))
+    assert t.allclose(found, expected, rtol=1e-4, atol=1e-9)
+
+
 @pytest.mark.parametrize("p", [2, 1, 0, 3, 1.5, 0.5, math.inf, -math.inf])
 def test_gradient_of_a_norm_at_zero_is_zero(p):
     x = t.zeros(3, dtype=t.float64, requires_grad=True)

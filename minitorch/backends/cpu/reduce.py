@@ -74,37 +74,55 @@ SMALL = 4096                   # elements that are as fast in float64
 
 
 def variance(F, name, input, dim, unbiased, keepdim, correction):
-    """In two passes, in float64 if there are few elements. Otherwise the mean is rounded, which the second one mends:
-    the deviations from it do not add up to 0.
+    """In two passes, in float64 if there are few elements, which is then the result's dtype.
+
+    Otherwise the mean is rounded, which the second pass mends: the deviations from it do not add
+    up to 0.
     """
     dim, n, freedom = degrees_of_freedom(name, input, dim, unbiased, correction)
     xp = F.xp
     if input.dtype.kind == "c":
         return by_reference(F, name, input, dim, None, keepdim, n - freedom)
     if input.size <= SMALL:
-        d = input.astype("d")
-        total = xp.add.reduce(d, dim, None, None, True)
-        total /= n or 1
-        d -= total
-        d *= d
-        total = xp.add.reduce(d, dim, None, None, keepdim)
-        total /= freedom
-        return total.astype(input.dtype)
+        return in_two_passes(xp, input.astype("d"), dim, n, freedom, keepdim)
     total = add_up(F, input, dim, True)
     total /= n
     d = input - total
     rest = add_up(F, d, dim, keepdim)
-    return (sum_of_squares(F, d, dim, keepdim) - rest * rest / input.dtype.type(n)) / input.dtype.type(freedom)
+    squares = sum_of_squares(F, d, dim, keepdim)
+    if F.block is not None and leaves_range(xp, squares):
+        return in_two_passes(xp, input.astype("d"), dim, n, freedom, keepdim)
+    return (squares - rest * rest / input.dtype.type(n)) / input.dtype.type(freedom)
+
+
+def leaves_range(xp, squares):
+    """True if a sum of squares is infinite, NaN, or so small that squares were rounded to 0."""
+    info = xp.finfo(squares.dtype)
+    return not bool(xp.all((squares > info.tiny / info.eps) & (squares < info.max)))
+
+
+def in_two_passes(xp, d, dim, n, freedom, keepdim):
+    """The variance of `d`, a float64 array that is used up."""
+    total = xp.add.reduce(d, dim, None, None, True)
+    total /= n or 1
+    d -= total
+    d *= d
+    total = xp.add.reduce(d, dim, None, None, keepdim)
+    total /= freedom
+    return total
 
 
 @kernel("var", sample=sum_sample)
 def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
-    return variance(F, "var", input, dim, unbiased, keepdim, correction)
+    found = variance(F, "var", input, dim, unbiased, keepdim, correction)
+    return found.astype(input.dtype) if input.dtype.kind != "c" else found
 
 
 @kernel("std", sample=sum_sample)
 def std(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
-    return F.xp.sqrt(variance(F, "std", input, dim, unbiased, keepdim, correction))
+    """The root is taken before the result is rounded to float32: squares leave its range first."""
+    found = F.xp.sqrt(variance(F, "std", input, dim, unbiased, keepdim, correction))
+    return found.astype(input.dtype) if input.dtype.kind != "c" else found
 
 
 NO_SUMS = (0, float("inf"), -float("inf"))

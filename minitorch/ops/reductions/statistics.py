@@ -37,7 +37,10 @@ def degrees_of_freedom(name, input, dim, unbiased, correction):
 
 
 def variance(F, name, input, dim, unbiased, keepdim, correction):
+    """The variance, of float32 numbers in float64: their squares leave the range of float32."""
     dim, n, freedom = degrees_of_freedom(name, input, dim, unbiased, correction)
+    if input.dtype.char == "f":
+        input = input.astype("d")
     centred = input - F.sum(input, dim=dim, keepdim=True) / (n or 1)
     squares = centred * centred if input.dtype.kind != "c" else centred.real ** 2 + centred.imag ** 2
     return F.sum(squares, dim=dim, keepdim=keepdim) / freedom
@@ -62,7 +65,8 @@ def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
 
     ``unbiased=False`` is another spelling of ``correction=0``. In two passes, so that no digits cancel.
     """
-    return variance(F, "var", input, dim, unbiased, keepdim, correction)
+    found = variance(F, "var", input, dim, unbiased, keepdim, correction)
+    return found.astype("f") if input.dtype.char == "f" else found
 
 
 @op(dims="* [dim] -> *", complex="conjugate", layout="contiguous", promotion="any",
@@ -71,7 +75,8 @@ def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
         F, per_length(F, g, out), input, dim, unbiased, keepdim, correction, input_shape, factor=1))
 def std(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
     """The standard deviation over `dim`, the square root of `var`. Its gradient at 0 is 0."""
-    return F.xp.sqrt(variance(F, "std", input, dim, unbiased, keepdim, correction))
+    found = F.xp.sqrt(variance(F, "std", input, dim, unbiased, keepdim, correction))
+    return found.astype("f") if input.dtype.char == "f" else found
 
 
 def variance_sample(d):
