@@ -62,7 +62,7 @@ def compare_leaves(a, b, where, options):
     if not {x.dtype.kind, y.dtype.kind} <= set("biufc") or kinds and x.ndim != y.ndim and not (
             isinstance(a, Tensor) and isinstance(b, Tensor)):
         raise TypeError(f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}.")
-    noun = "Tensor-likes" if x.ndim or y.ndim or kinds else "Scalars"
+    noun = "Tensor-likes" if x.ndim or y.ndim else "Scalars"
     if x.shape != y.shape:
         return f"The values for attribute 'shape' do not match: {_size(x)} != {_size(y)}." + place(where)
     if isinstance(a, Tensor) and isinstance(b, Tensor):
