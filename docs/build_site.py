@@ -21,7 +21,8 @@ from minitorch.check.notebook import solved, student, to_ipynb
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDES = {
-    "Understand": "architecture kernels kernel_estimates gpu compile native performance differences_from_pytorch",
+    "Understand": "architecture kernels kernel_estimates gpu compile native performance differences_from_pytorch "
+                  "right_here",
     "Use": "programs vision distributions distributed sparse nested complex forward_mode vmap fx randomness",
     "Teach": "teaching projects browser lesson_gpt",
     "Develop": "mutants",
