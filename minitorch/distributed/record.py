@@ -22,7 +22,8 @@ __all__ = ["Record", "calls"]
 ENTRIES = 64
 ENTRY = np.dtype([("seq", "i8"), ("group", "i4"), ("waits", "i4"), ("since", "f8"), ("text", "S160"), ("line", "S240")])
 ROW = np.dtype([("pid", "i8"), ("thread", "i8"), ("state", "i4"), ("signal", "i4"), ("code", "i4"), ("whole", "i4"),
-                ("count", "i8"), ("when", "f8"), ("fault", "S4096"), ("calls", ENTRY, (ENTRIES,))])
+                ("count", "i8"), ("when", "f8"), ("told", "i8"), ("fault", "S4096"),
+                ("calls", ENTRY, (ENTRIES,))])
 ABSENT, RUNNING, FAILED, FINISHED, KILLED = range(5)       # states of a rank
 
 
@@ -138,6 +139,7 @@ class Record(Rows):
         self.where, self.alive, self.supervised = where, alive, supervised
         self.row["pid"], self.row["thread"] = os.getpid(), threading.get_ident()
         self.row["count"], self.row["state"], self.lock = 0, RUNNING, threading.Lock()
+        self.row["told"] = False
         self.fault = None
 
     # -- calls ---------------------------------------------------------------------------------------------
@@ -169,6 +171,11 @@ class Record(Rows):
         """Say that this rank has come to its end."""
         if self.row["state"] == RUNNING:
             self.row["state"], self.row["when"] = FINISHED, time.time()
+        self.tell()
+
+    def tell(self):
+        """Say that this rank has shown its fault, if it has one: nobody needs to show it for it."""
+        self.row["told"] = True
 
     def raise_fault(self):
         """Raise what went wrong in some rank, the first that did; nothing happens if nothing did."""
@@ -244,13 +251,16 @@ def shown(place):
     return place_of(place) + (f" ({text})" if text else "")
 
 
-def on_uncaught(act):
-    """Call ``act(error)`` for an exception that ends the process, before it is shown."""
+def on_uncaught(act, shown=lambda: None):
+    """Call ``act(error)`` for an exception that ends the process, before it is shown, and `shown()` after that."""
     before = sys.excepthook
 
     def hook(kind, error, trace):
         act(error.with_traceback(trace))
         before(kind, error, trace)
+        if sys.stderr is not None:
+            sys.stderr.flush()
+        shown()
     sys.excepthook = hook
 
 

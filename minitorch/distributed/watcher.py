@@ -3,7 +3,8 @@ killed.
 
 MPI ends all ranks as soon as one is killed, mostly before they can say what they know. This process
 learns that ranks have ended from file descriptors of their processes, and notes it in the record.
-When all have ended and none has said why, it writes the message that the others would have written.
+When all have ended and none has said why, it writes the message that the others would have written:
+a rank that knows the cause may be ended while it writes, so each notes when it has written all.
 It also removes the files that MPI leaves in memory when it ends a job. The signal can be seen until
 MPI takes leave of the process, which may be too soon.
 
@@ -72,7 +73,7 @@ def start(folder, pids, row, listener):
         listener.close()
         return False
     connections = connections_of(listener)
-    layout = {name: row.fields[name][1] for name in ("state", "signal", "when")}
+    layout = {name: row.fields[name][1] for name in ("state", "signal", "when", "told")}
     file = os.open(os.path.join(folder, "record"), os.O_RDWR)
     events, places = ends_of(pids)
     handed = [file, *places, *connections.values()]
@@ -134,7 +135,7 @@ def main(file, folder, pids, row, layout, left, events, places, connections):
     """Wait for the ranks, note their ends, and write a message if it is ours to write."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)              # for the ranks; this process ends after them
-    memory, killed = mmap.mmap(file, 0), []
+    memory = mmap.mmap(file, 0)
     for place in in_order(select.epoll.fromfd(events), {int(file): place for file, place in places.items()}):
         number = signal_of(pids[place])
         at = {name: place * row + offset for name, offset in layout.items()}
@@ -142,27 +143,28 @@ def main(file, folder, pids, row, layout, left, events, places, connections):
             struct.pack_into("i", memory, at["signal"], number or UNKNOWN)
             struct.pack_into("d", memory, at["when"], time.time())
             struct.pack_into("i", memory, at["state"], KILLED)
-            killed.append(place)
         if str(place) in connections:
             os.close(connections[str(place)])              # now mpiexec may know, and end the others
-    states = [struct.unpack_from("i", memory, place * row + layout["state"])[0] for place in range(len(pids))]
-    if killed and FAILED not in states:
-        print(f"minitorch.distributed: {message_of(memory, killed[0])}", file=sys.stderr, flush=True)
+    ends = [(struct.unpack_from("i", memory, place * row + layout["state"])[0],
+             struct.unpack_from("q", memory, place * row + layout["told"])[0]) for place in range(len(pids))]
+    if any(state in (FAILED, KILLED) for state, _ in ends) and (FAILED, 1) not in ends:
+        print(f"minitorch.distributed: {message_of(memory)}", file=sys.stderr, flush=True)
     for path in left:
         if os.path.exists(path):
             os.unlink(path)
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def message_of(memory, place):
-    """The cause of the job's end: the end of a rank, and the calls that the others were in."""
+def message_of(memory):
+    """The cause of the job's end: the first fault, and the calls that the others were in."""
     import numpy as np
 
     from minitorch.distributed.record import ROW, Rows
     rows = np.frombuffer(memory, ROW).copy()
-    others = (rows["state"] == KILLED) & (np.arange(len(rows)) != place)
+    first = Rows(rows).first_failed()
+    others = (rows["state"] == KILLED) & (np.arange(len(rows)) != first)
     rows["state"][others] = RUNNING                        # until MPI ended them, too
-    return Rows(rows).of_failure(place)
+    return Rows(rows).of_failure(first)
 
 
 if __name__ == "__main__":

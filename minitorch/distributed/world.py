@@ -283,8 +283,8 @@ def note_failure(error):
 
 
 def watch_exit(world):
-    """Note an uncaught exception, and the end, in the record."""
-    on_uncaught(note_failure)
+    """Note an uncaught exception, that it was shown, and the end, in the record."""
+    on_uncaught(note_failure, world.record.tell)
 
     def end():
         if context.process is world:

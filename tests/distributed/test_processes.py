@@ -175,6 +175,35 @@ def test_faults_under_mpiexec(tmp_path, fault):
     assert processes_of(script) == []
     assert came_to_be(lambda: not left("mpich_shm_*", before), 20)     # a process beside the ranks tidies
 
+CUT = """
+import os, signal, subprocess, sys, time
+import torch, torch.distributed as dist
+
+def slowly(kind, error, trace):                            # a traceback that does not come to its last line
+    print("Traceback (most recent call last):", file=sys.stderr, flush=True)
+    open(sys.argv[1], "w").close()
+    time.sleep(1000)
+sys.excepthook = slowly
+dist.init_process_group("gloo")
+if dist.get_rank() == 1:                                   # a child keeps mpiexec from its end until rank 0 tells
+    wait = "import os, sys, time; [time.sleep(0.01) for _ in range(2000) if not os.path.exists(sys.argv[1])]"
+    subprocess.Popen([sys.executable, "-S", "-c", wait, sys.argv[1]], pass_fds=[int(os.environ["PMI_FD"])])
+    os.kill(os.getpid(), signal.SIGKILL)
+dist.all_reduce(torch.zeros(1000))
+"""
+
+
+@needs_mpi
+def test_a_rank_that_mpiexec_ends_while_it_tells(tmp_path):
+    """A message that its rank has not written to the end is written by the process beside the ranks."""
+    script = write(tmp_path, "cut.py", CUT)
+    code, out, err = run(MPIEXEC, "-n", "2", sys.executable, "-m", "minitorch", script, str(tmp_path / "telling"))
+    said = re.sub(r"killed \(signal 9, SIGKILL\)|killed, or has left without a word,", "killed", err).splitlines()
+    assert code and said == [
+        "Traceback (most recent call last):", "minitorch.distributed: rank 1 was killed before its first call; rank 0 "
+        "waits in all_reduce #1 float32 [1000] sum (cut.py:15)"], err
+    assert processes_of(script) == []
+
 
 @needs_mpi
 def test_faults_between_nodes(tmp_path):
