@@ -9,7 +9,7 @@
   where at least four members, and two thirds, are functions of NumPy. It is a *spelling* if it
   gives each name a value of its own, such as its text in C; all others put names into a class.
   `__all__`, which lists what a module exports, does not count; nor do packages whose names are
-  those of ops (nested, masked, sparse, autograd), where `rule` and `answers` count.
+  those of ops (nested, masked, sparse, autograd), where `rule`, `answers` and `along` count.
 - A *way to redirect a call* is found by the words with which a program takes it.
 """
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Packages whose rules are counted: the part of a decorator's name, and what they are about.
 RULES = {"backends/batched": "rule", "distributed/tensor": "rule|by_hand", "nested": "rule",
-         "masked": "rule", "sparse": "answers", "autograd": "rule"}
+         "masked": "rule", "sparse": "answers|along", "autograd": "rule"}
 LINES = ("backends/batched", "nested", "masked", "sparse", "distributed/tensor",
          "autograd/tangents.py", "autograd/noted.py", "autograd/wrapping.py", "autograd/dual")
 # Packages that call NumPy's functions on arrays by their names.
@@ -216,7 +216,7 @@ def main():
         found = rules(root, place, word)
         decorated = len([rule for rule in found if rule[3]])
         counts = decorated, len(found) - decorated, sum([len(names) for _, _, names, _ in found])
-        if word != "answers":
+        if place != "sparse":
             total = [a + b for a, b in zip(total, counts)]
         print("    {:20}{:9}{:11}{:7}".format(place, *counts))
         listed([f"{path}:{line} {' '.join(names)}" for path, line, names, _ in found])

@@ -234,6 +234,9 @@ def first_answer(function, given):
     From then on calls ask beforehand. To ask from the start would cost each call 7 to 27 ns, 1 to
     4 % of a small one.
     """
+    for x in given.values() if layouts and hasattr(function, "op") else ():
+        if x.__class__ in layouts:                         # an op below `by_layout`
+            raise x.refusal(function.__name__)
     if active or not overloaded(given.values()):
         return None
     activate()

@@ -12,13 +12,18 @@ import numpy as np
 from ..extend import FunctionNode
 from .patterns import Pattern
 
-__all__ = ["SparseArray", "densified", "joined"]
+__all__ = ["NoElements", "SparseArray", "densified", "joined"]
 
 
-class SparseArray:
+class NoElements(NotImplementedError, AttributeError):
+    """Something asks for elements that a sparse array does not have."""
+
+
+class SparseArray(np.lib.mixins.NDArrayOperatorsMixin):
     """The entries of a sparse tensor: their `pattern`, and `values`, an array (entries, *dense sizes)."""
 
     base = strides = None                                  # it is nobody's view and has no strides
+    __hash__ = object.__hash__                             # type: ignore[assignment]
     as_tensor: Any = None                                  # the leaf around it that `core.tensor.wrap` asks for
 
     def __init__(self, pattern, values):
@@ -39,9 +44,9 @@ class SparseArray:
         """The only element, as a Python number."""
         return densified(self).item()
 
-    def copy(self):
-        """The same pattern with values of its own."""
-        return SparseArray(self.pattern, self.values.copy())
+    def copy(self, *order):
+        """The same pattern with values of its own; no order of elements."""
+        return self.refuse() if order else SparseArray(self.pattern, self.values.copy())
 
     def fill(self, value):
         """Forget all entries; only 0 can fill a sparse array."""
@@ -55,19 +60,35 @@ class SparseArray:
         takes_it = not parent.parents or isinstance(parent.parents[0], FunctionNode)
         return self if takes_it else densified(self)
 
+    def refuse(self, *args, **options):
+        """Raise `NoElements`."""
+        raise NoElements("sparse tensors have no array of all elements: `x.to_dense()` has one")
+
+    def __array_function__(self, function, types, args, kwargs):
+        if function is np.shares_memory or function is np.may_share_memory:
+            return args[0] is args[1]
+        return self.refuse()
+
+    __array__ = __getitem__ = __setitem__ = refuse
+    __len__ = __iter__ = __bool__ = __float__ = __int__ = __index__ = refuse
+    __getattr__ = refuse
+
     # -- sums of gradients -----------------------------------------------------------------------------------
     def __add__(self, other):
         if isinstance(other, SparseArray):
             return joined(self, other)
         return other + self                                # an array, which asks `__array_ufunc__`
 
+    __iadd__ = __add__                                     # which is no write
+
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
         """``array + sparse`` and ``array += sparse``: an array; which values are finite or NaN."""
         if ufunc in (np.isfinite, np.isnan) and not out:   # questions of anomaly mode, which hold of zeros or do not
             return ufunc(self.values)
         dense = inputs[0] if inputs[1] is self else inputs[1]
-        if ufunc is not np.add or method != "__call__" or isinstance(dense, SparseArray):
-            return NotImplemented
+        if ufunc is not np.add or method != "__call__" or not isinstance(
+                dense, self.pattern.F.ndarray):
+            self.refuse()
         if out is not None:
             add_into(out[0], self)
             return out[0]

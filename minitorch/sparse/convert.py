@@ -106,17 +106,6 @@ def to_sparse_csc(input, dense_dim=None):
     return to_sparse(input, layout=LAYOUTS["sparse_csc"], dense_dim=dense_dim)
 
 
-def to_sparse_coo(input):
-    """The tensor with indices of its entries (COO); of a dense one, the elements that are not 0."""
-    return to_sparse(input)
-
-
-
-for _function in (to_sparse, to_sparse_csr, to_sparse_csc, to_sparse_coo):
-    answers(_function.__name__)(_function)
-
-
-@answers("sparse_mask")
 def sparse_mask(input, mask):
     """The elements of `input` at the entries of the sparse tensor `mask`, in its layout; gradients flow to `input`."""
     if not isinstance(mask, SparseTensor):
@@ -131,11 +120,6 @@ def sparse_mask(input, mask):
 
 
 # ---- copies ------------------------------------------------------------------------------------------------
-@answers("detach")
-def detach(input):
-    return made(input.array, input.backend)
-
-
 @answers("clone")
 def clone(input, *, memory_format=None):
     return build(values_of(input).clone(), input.array.pattern)
@@ -144,11 +128,11 @@ def clone(input, *, memory_format=None):
 @answers("to")
 def to(input, *args, **kwargs):
     """The tensor with its values in another dtype, and all of it on another device."""
-    values = values_of(input)
-    args = [values_of(x) if isinstance(x, SparseTensor) else x for x in args]
+    values, *args = [values_of(x) if isinstance(x, SparseTensor) else x for x in (input, *args)]
+    kwargs = {k: values_of(x) if isinstance(x, SparseTensor) else x for k, x in kwargs.items()}
     moved = values.to(*args, **kwargs)
-    if moved is values:
-        return input
+    if moved is values or not isinstance(input, SparseTensor):
+        return input if moved is values else moved
     return build(moved, on_backend(input.array.pattern, moved.backend))
 
 
@@ -172,7 +156,7 @@ def converted(name):
 
 
 for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat",
-              "cdouble", "cpu", "cuda", "type_as"):
+              "cdouble"):
     answers(_name)(converted(_name))
 
 

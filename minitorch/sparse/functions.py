@@ -9,11 +9,11 @@ from .. import Tensor
 from ..autograd import Function
 from ..extend import grad_mode, wrap
 from . import kernels
-from .arrays import SparseArray, add_into, coalesced, densified, joined, rows_of
+from .arrays import SparseArray, coalesced, densified, rows_of
 from .patterns import Pattern
 from .tensor import SparseTensor, made
 
-__all__ = ["SparseFunction", "ToDense", "add_dense", "add_sparse", "build", "coalesce", "dense", "multiply", "pick",
+__all__ = ["SparseFunction", "ToDense", "added", "build", "coalesce", "dense", "multiply", "pick",
            "picked", "products_at", "scatter", "values_of"]
 
 
@@ -158,30 +158,16 @@ class ProductsAt(SparseFunction):
                 multiply(g, conjugate(left), ctx.pattern.transposed) if needs[1] else None, None)
 
 
-class AddSparse(SparseFunction):
-    """``input + alpha * other`` of two sparse tensors of one layout. Gradients are passed on as they come."""
-
-    @staticmethod
-    def forward(ctx, input, other, alpha):
-        ctx.alpha = alpha
-        b = other.array
-        if alpha != 1:
-            b = SparseArray(b.pattern, (b.values * alpha).astype(b.dtype))
-        return made(joined(input.array, b), input.backend)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g, g if ctx.alpha == 1 else g * ctx.alpha, None
-
-
-class AddDense(SparseFunction):
-    """``input + alpha * other`` of a dense and a sparse tensor, dense as both gradients are."""
+class Add(SparseFunction):
+    """``input + alpha * other`` of two sparse tensors of one layout, or of a dense and a sparse
+    one, which is dense. Gradients are passed on as they come."""
 
     @staticmethod
     def forward(ctx, input, other, alpha):
         ctx.alpha, b = alpha, other.array
-        b = b if alpha == 1 else SparseArray(b.pattern, (b.values * alpha).astype(b.dtype))
-        return wrap(add_into(input.array.copy(), b), input.backend)
+        if alpha != 1:
+            b = SparseArray(b.pattern, (b.values * alpha).astype(b.dtype))
+        return wrap(input.array + b, input.backend)
 
     @staticmethod
     def backward(ctx, g):
@@ -215,7 +201,7 @@ class Coalesce(SparseFunction):
 
 
 values_of, build, scatter = Values.apply, Build.apply, Scatter.apply
-multiply, products_at, add_sparse, add_dense = Multiply.apply, ProductsAt.apply, AddSparse.apply, AddDense.apply
+multiply, products_at, added = Multiply.apply, ProductsAt.apply, Add.apply
 
 
 def pick(input, pattern, sparse=False):

@@ -2,20 +2,19 @@
 
 import numbers
 
-from .. import Tensor, conj_physical, positive, pow, result_type, square
+from .. import Tensor, pow, result_type
 from ..extend import FUNCTIONS, OPS, bump_version, grad_mode, take_over, wrap
 from .arrays import SparseArray, add_into, emptied
-from .functions import add_dense, add_sparse, build, coalesce, dense, pick, reordered, values_of
+from .functions import added, build, coalesce, dense, pick, reordered, values_of
 from .tensor import ANSWERS, SparseTensor, answers, refused
 
 __all__ = ["add", "mul", "overwrite", "resize_as_sparse_"]
 
 def of_values(function, is_linear=False):
     """The function of the values; those at one place are added up first, unless it is linear."""
-    def apply(input, *args, out=None, **kwargs):
-        if out is not None:
-            raise NotImplementedError(f"{function.__name__}: out= is not supported for sparse "
-                                      "tensors: write out.copy_(result)")
+    def apply(input, *args, **kwargs):
+        if not isinstance(input, SparseTensor):
+            raise TypeError(f"{function.__name__}(): only the first argument can be sparse")
         input = input if is_linear or input.array.pattern.once else coalesce(input)
         return build(function(values_of(input), *args, **kwargs), input.array.pattern)
     return apply
@@ -31,9 +30,6 @@ def keeping_zeros():
 
 for _name, _function, _is_linear in keeping_zeros():
     answers(_name)(of_values(_function, _is_linear))
-answers("positive")(of_values(positive, True))
-answers("conj_physical")(of_values(conj_physical, True))
-answers("square")(of_values(square))
 
 
 # ---- sums --------------------------------------------------------------------------------------------------
@@ -48,11 +44,8 @@ def cast(x, dtype):
 
 
 @answers("add")
-def add(input, other, *, alpha=1, out=None):
+def add(input, other, *, alpha=1):
     """``input + alpha * other``: of two sparse tensors a sparse one, of a sparse and a dense one a dense one."""
-    if out is not None:
-        raise NotImplementedError("add: out= is not supported for sparse tensors: "
-                                  "write out.copy_(result)")
     numbers_or_0d = [x for x in (input, other) if not isinstance(x, Tensor) or not x.ndim and not isinstance(
         x, SparseTensor)]
     if numbers_or_0d:
@@ -65,13 +58,13 @@ def add(input, other, *, alpha=1, out=None):
                            "broadcasting)")
     input, other = promoted(input, other)
     if not isinstance(input, SparseTensor):
-        return add_dense(input, other, alpha)
+        return added(input, other, alpha)
     if not isinstance(other, SparseTensor):
-        return add_dense(scaled(other, alpha), input, 1)
+        return added(scaled(other, alpha), input, 1)
     mine, theirs = input.array.pattern.layout, other.array.pattern.layout
     if mine != theirs:
         other = coalesce(other) if mine == "sparse_coo" else reordered(other, mine)
-    return add_sparse(input, other, alpha)
+    return added(input, other, alpha)
 
 
 def scaled(x, alpha):
@@ -79,9 +72,9 @@ def scaled(x, alpha):
     return x if alpha == 1 else x * alpha
 
 
-@answers("sub", "subtract")
-def sub(input, other, *, alpha=1, out=None):
-    return add(input, other, alpha=-alpha, out=out)
+@answers("sub")
+def sub(input, other, *, alpha=1):
+    return add(input, other, alpha=-alpha)
 
 
 # ---- products ----------------------------------------------------------------------------------------------
@@ -89,12 +82,9 @@ def is_scalar(x):
     return isinstance(x, numbers.Number) or isinstance(x, Tensor) and x.ndim == 0
 
 
-@answers("mul", "multiply")
-def mul(input, other, *, out=None):
+@answers("mul")
+def mul(input, other):
     """The product, at the places where both factors have entries."""
-    if out is not None:
-        raise NotImplementedError("mul: out= is not supported for sparse tensors: "
-                                  "write out.copy_(result)")
     if not isinstance(input, SparseTensor):
         input, other = other, input
     if is_scalar(other):
@@ -129,11 +119,8 @@ def by_dense(input, other):
     return build(values_of(input) * pick(other, pattern, pattern.layout == "sparse_coo"), pattern)
 
 
-@answers("div", "divide", "true_divide")
-def div(input, other, *, rounding_mode=None, out=None):
-    if out is not None:
-        raise NotImplementedError("div: out= is not supported for sparse tensors: "
-                                  "write out.copy_(result)")
+@answers("div", "true_divide")
+def div(input, other, *, rounding_mode=None):
     if not isinstance(input, SparseTensor) or not is_scalar(other):
         shape = list(getattr(other, "shape", ()))
         raise RuntimeError(f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {shape} for "
@@ -149,17 +136,20 @@ def floor_divide(input, other):
 
 
 @answers("pow")
-def power(input, exponent, *, out=None):
+def power(input, exponent):
     if isinstance(exponent, Tensor) or not isinstance(input, SparseTensor):
         raise refused("pow with a tensor as exponent", exponent if isinstance(exponent, SparseTensor) else input)
     if exponent == 0:
         raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
-    return of_values(pow)(input, exponent, out=out)
+    return of_values(pow)(input, exponent)
 
 
 # ---- writes in place ---------------------------------------------------------------------------------------
 def overwrite(target, result, writer):
     """Give `target` the entries and the node of `result`."""
+    if result.layout is not target.layout:
+        raise RuntimeError(f"{writer}: the result has the layout {result.layout}, not "
+                           f"{target.layout}: use the function that does not write in place")
     if target.array.dtype != result.array.dtype:
         raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type "
                            f"{target.dtype}")
@@ -167,12 +157,12 @@ def overwrite(target, result, writer):
     return target
 
 
-def written(name):
-    """The in-place twin of a function of sparse tensors."""
+def written(function, name):
+    """The method `name` that writes what `function` of sparse tensors returns."""
     def write(input, *args, **kwargs):
         if isinstance(input, SparseTensor):
-            return overwrite(input, ANSWERS[name](input, *args, **kwargs), name + "_")
-        return write_dense(name, input, *args, **kwargs)
+            return overwrite(input, function(input, *args, **kwargs), name)
+        return write_dense(function.__name__, input, *args, **kwargs)
     return write
 
 
@@ -188,14 +178,6 @@ def write_dense(name, input, other, *args, alpha=1, **kwargs):
     add_into(input.array, SparseArray(found.pattern, values))
     bump_version(input, name + "_")
     return input
-
-
-for _name in [*dict.fromkeys(name for name, *_ in keeping_zeros()), "square", "add", "sub", "mul",
-              "div", "floor_divide", "pow"]:
-    if _name in ANSWERS and hasattr(Tensor, _name + "_"):
-        answers(_name + "_")(written(_name))
-# Python's other operators that write are calls of these methods
-answers("__ifloordiv__")(written("floor_divide"))
 
 
 @answers("zero_")
@@ -221,7 +203,6 @@ def copy_(input, src, non_blocking=False):
     return overwrite(input, ANSWERS["clone"](ANSWERS["to"](src, input.device, input.dtype)), "copy_")
 
 
-@answers("resize_as_sparse_")
 def resize_as_sparse_(input, the_template):
     """Give the sparse tensor `input` the size and the sparse dimensions of another, and no entries."""
     if not isinstance(input, SparseTensor) or not isinstance(the_template, SparseTensor):
@@ -229,3 +210,13 @@ def resize_as_sparse_(input, the_template):
     if input.shape != the_template.shape or input.sparse_dim() != the_template.sparse_dim():
         input.array = ANSWERS["zeros_like"](the_template, dtype=input.dtype).array
     return input
+
+
+def complete():
+    """Answer for aliases of what is answered, and for all methods that write in place."""
+    for (namespace, name), public in FUNCTIONS.items():
+        if not namespace and public.call.__name__ in ANSWERS:
+            ANSWERS.setdefault(name, ANSWERS[public.call.__name__])
+        if not namespace and public.method and hasattr(Tensor, name + "_"):
+            ANSWERS.setdefault(name + "_", written(public.call, name + "_"))
+    ANSWERS["__ifloordiv__"] = ANSWERS["floor_divide_"]

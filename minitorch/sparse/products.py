@@ -10,7 +10,7 @@ from . import kernels
 from .arrays import rows_of
 from .functions import (
     SparseFunction,
-    add_sparse,
+    added,
     build,
     coalesce,
     conjugate,
@@ -23,7 +23,7 @@ from .functions import (
 )
 from .patterns import Pattern
 from .pointwise import scaled
-from .tensor import ANSWERS, SparseTensor, answers, refused
+from .tensor import ANSWERS, SparseTensor, answers, no_out, refused
 
 __all__ = ["addmm", "dsmm", "hsmm", "hspmm", "mm", "saddmm", "sampled_addmm", "smm", "spmm", "sspaddmm"]
 
@@ -100,22 +100,15 @@ def turned(pattern):
     return Pattern(pattern.F, (b, k, n), indices=pattern.indices[[0, 2, 1]])
 
 
-@answers("mm", "spmm", "dsmm")
-def plain_mm(input, mat2, *, out=None):
+@answers("mm")
+def plain_mm(input, mat2):
     """``input @ mat2`` of matrices; gradients of sparse factors of dense ones are dense."""
-    no_out(out, "mm")
     check("mm", input, mat2)
     if not isinstance(mat2, SparseTensor):
         return Mm.apply(input, mat2, False)
     if not isinstance(input, SparseTensor):
         return Mm.apply(mat2, input.mT, True).mT
     return of_sparse(input, mat2)
-
-
-def no_out(out, name):
-    if out is not None:
-        raise NotImplementedError(f"{name}: out= is not supported for sparse tensors: "
-                                  f"write out.copy_(result)")
 
 
 def of_sparse(input, other):
@@ -147,7 +140,7 @@ def spread(xp, starts, groups):
 
 
 @answers("matmul")
-def matmul(input, other, *, out=None):
+def matmul(input, other):
     if input.ndim == 2 and other.ndim == 1:
         return mv(input, other)
     if input.ndim == 1 and other.ndim == 2 and isinstance(other, SparseTensor):
@@ -155,35 +148,26 @@ def matmul(input, other, *, out=None):
     if input.ndim == other.ndim == 3:
         return bmm(input, other)
     if input.ndim == other.ndim == 2:
-        return plain_mm(input, other, out=out)
+        return plain_mm(input, other)
     sparse = input if isinstance(input, SparseTensor) else other
     raise refused(f"matmul of {input.ndim} and {other.ndim} dimensions", sparse)
 
 
 @answers("mv")
-def mv(input, vec, *, out=None):
-    no_out(out, "mv")
+def mv(input, vec):
     if vec.ndim != 1 or isinstance(vec, SparseTensor):
         raise RuntimeError(f"mv: expected a sparse matrix and a dense vector, got {input.ndim}D and {vec.ndim}D")
     return plain_mm(input, vec.unsqueeze(1)).squeeze(1)
 
 
-@answers("addmv")
-def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
-    no_out(out, "addmv")
-    return scaled(input, beta) + scaled(mv(mat, vec), alpha)
-
-
 @answers("addmm")
-def plain_addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
-    no_out(out, "addmm")
+def plain_addmm(input, mat1, mat2, *, beta=1, alpha=1):
     found = scaled(plain_mm(mat1, mat2), alpha)
     return scaled(input, beta) + found
 
 
 @answers("bmm")
-def bmm(input, mat2, *, out=None):
-    no_out(out, "bmm")
+def bmm(input, mat2):
     check("bmm", input, mat2, ndim=3)
     if isinstance(mat2, SparseTensor):
         raise refused("bmm with a sparse second factor", mat2)
@@ -256,7 +240,7 @@ def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
 
 def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
     """``beta * input + alpha * (mat1 @ mat2)`` at the entries of the CSR matrix `input` alone, as a CSR matrix."""
-    no_out(out, "sampled_addmm")
+    no_out("sampled_addmm", out)
     if not isinstance(input, SparseTensor) or input.layout.name != "sparse_csr":
         if isinstance(input, SparseTensor):
             raise refused("sparse_sampled_addmm", input)
@@ -279,10 +263,9 @@ def spmm(input, mat2):
 dsmm = spmm
 
 
-@answers("hspmm")
 def hspmm(mat1, mat2, *, out=None):
     """``mat1 @ mat2`` of a COO and a dense matrix, as a COO tensor of rows: those that have entries in `mat1`."""
-    no_out(out, "hspmm")
+    no_out("hspmm", out)
     mat1.need("hspmm", "sparse_coo")
     rows = mat1.backend.xp.unique(mat1.array.pattern.indices[0])
     return of_indices(mat1.backend, rows[None], mm(mat1, mat2)[wrap(rows, mat1.backend)], (mat1.shape[0],))
@@ -303,8 +286,8 @@ def smm(input, mat):
 @answers("sspaddmm")
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """``beta * input + alpha * (mat1 @ mat2)`` of COO matrices `input` and `mat1`, as a COO matrix."""
-    no_out(out, "sspaddmm")
-    return add_sparse(ANSWERS["mul"](input, beta), smm(mat1, mat2), alpha)
+    no_out("sspaddmm", out)
+    return added(ANSWERS["mul"](input, beta), smm(mat1, mat2), alpha)
 
 
 saddmm = sspaddmm

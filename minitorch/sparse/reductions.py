@@ -68,10 +68,7 @@ class Total(SparseFunction):
 
 
 @answers("sum")
-def tensor_sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    if out is not None:
-        raise NotImplementedError("sum: out= is not supported for sparse tensors: "
-                                  "write out.copy_(result)")
+def tensor_sum(input, dim=None, keepdim=False, *, dtype=None):
     dims = dimensions(dim, input.ndim)
     if len(dims) == input.ndim and dtype is None and (input.is_sparse or not keepdim):
         out = Total.apply(input)
@@ -84,14 +81,14 @@ def tensor_sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 
 @answers("norm")
-def norm(input, p="fro", dim=None, keepdim=False, dtype=None, out=None):
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     if p not in ("fro", 2, 2.0) or dim is not None or keepdim:
         raise NotImplementedError("norm_sparse: only the 2-norm of all elements is supported")
     return values_of(coalesce(input)).norm(dtype=dtype)
 
 
 @answers("any")
-def any_(input, dim=None, keepdim=False, *, out=None):
+def any_(input, dim=None, keepdim=False):
     if dim is not None:
         raise NotImplementedError("any: only the reduction over all elements is supported for "
                                   "sparse tensors")

@@ -21,7 +21,7 @@ def t(input):
     return transpose(input, 0, 1) if input.ndim == 2 else input
 
 
-@answers("transpose", "swapaxes", "swapdims")
+@answers("transpose")
 def transpose(input, dim0, dim1):
     a, b = checked_dim(dim0, input.ndim), checked_dim(dim1, input.ndim)
     order = list(range(input.ndim))
@@ -70,6 +70,31 @@ class Permute(SparseFunction):
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
+def chosen(input, which, dim, along, size, is_coalesced=False):
+    """The entries `which` as a COO tensor, with indices `along` in dimension `dim`, of `size`."""
+    pattern, F = input.array.pattern, input.backend
+    indices = pattern.indices[:, which]
+    indices[dim] = along
+    sizes = [size if d == dim else n for d, n in enumerate(pattern.sizes)]
+    return of_indices(F, indices, values_of(input)[wrap(which, F)], sizes, is_coalesced)
+
+
+def along(name):
+    """Decorator of what `name` does along a sparse dimension of a COO tensor; along a dense one it
+    is the function of the values."""
+    def enter(function):
+        def apply(input, dim, *args, **kwargs):
+            if not input.is_sparse:
+                raise refused(name, input)
+            dim, n = checked_dim(dim, input.ndim), input.sparse_dim()
+            if dim < n:
+                return function(input, dim, *args, **kwargs)
+            found = getattr(values_of(input), name)(dim - n + 1, *args, **kwargs)
+            return build(found, input.array.pattern)
+        return answers(name)(apply)
+    return enter
+
+
 @answers("select")
 def select(input, dim, index):
     dim, n = checked_dim(dim, input.ndim), input.sparse_dim()
@@ -116,51 +141,31 @@ def getitem(input, index):
     return input
 
 
-@answers("index_select")
-def index_select(input, dim, index, *, out=None):
-    if not input.is_sparse:
-        raise refused("index_select", input)
-    if out is not None:
-        raise NotImplementedError("index_select: out= is not supported for sparse tensors: "
-                                  "write out.copy_(result)")
-    if index.ndim > 1 or index.array.dtype.kind not in "iu":
-        raise IndexError(f"index_select() argument index must be 1-D int tensor, got {index.ndim}D {index.dtype}")
-    dim, n, xp = checked_dim(dim, input.ndim), input.sparse_dim(), input.backend.xp
-    values, pattern, wanted = values_of(input), input.array.pattern, index.reshape(-1).array.astype("int64")
-    if dim >= n:
-        return build(values.index_select(dim - n + 1, index), pattern)
-    size = pattern.sizes[dim]
+@along("index_select")
+def index_select(input, dim, index):
+    if not isinstance(index, Tensor) or index.ndim > 1 or index.array.dtype.kind not in "iu":
+        raise IndexError("index_select() argument index must be 1-D int tensor")
+    pattern, xp = input.array.pattern, input.backend.xp
+    size, wanted = pattern.sizes[dim], index.reshape(-1).array.astype("int64")
     if wanted.size and not (-size <= int(wanted.min()) and int(wanted.max()) < size):
         raise IndexError(f"index_select(): index contains {int(wanted.max())} that is out of range for tensor of size "
                          f"{list(input.shape)} at dimension {dim}")
-    wanted = wanted % max(size, 1)
     order = sorted_order(xp, pattern.indices[dim])
     starts = xp.concatenate([xp.zeros(1, "int64"), xp.cumsum(xp.bincount(pattern.indices[dim], minlength=size))])
-    which, at = spread(xp, starts, wanted)
-    indices = pattern.indices[:, order[at]]
-    indices[dim] = which
-    sizes = [len(wanted) if d == dim else s for d, s in enumerate(pattern.sizes)]
-    return of_indices(input.backend, indices, values[wrap(order[at], input.backend)], sizes)
+    which, at = spread(xp, starts, wanted % max(size, 1))
+    return chosen(input, order[at], dim, which, len(wanted))
 
 
-@answers("narrow_copy")
+@along("narrow_copy")
 def narrow_copy(input, dim, start, length):
-    if not input.is_sparse:
-        raise refused("narrow_copy", input)
-    dim, n = checked_dim(dim, input.ndim), input.sparse_dim()
     size = input.shape[dim]
     start = start + size if start < 0 else start
     if not (0 <= start and length >= 0 and start + length <= size):
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    values, pattern, xp = values_of(input), input.array.pattern, input.backend.xp
-    if dim >= n:
-        return build(values.narrow(dim - n + 1, start, length), pattern)
-    along = pattern.indices[dim]
-    which = xp.flatnonzero((along >= start) & (along < start + length))
-    indices = pattern.indices[:, which]
-    indices[dim] -= start
-    sizes = [length if d == dim else s for d, s in enumerate(pattern.sizes)]
-    return of_indices(input.backend, indices, values[wrap(which, input.backend)], sizes, pattern.coalesced)
+    pattern, xp = input.array.pattern, input.backend.xp
+    index = pattern.indices[dim]
+    which = xp.flatnonzero((index >= start) & (index < start + length))
+    return chosen(input, which, dim, index[which] - start, length, pattern.coalesced)
 
 
 # ---- more dimensions, several tensors ----------------------------------------------------------------------
@@ -178,10 +183,11 @@ def unsqueeze(input, dim):
     return of_indices(input.backend, indices, values, sizes, pattern.coalesced)
 
 
-@answers("cat", "concat", "concatenate")
-def cat(tensors, dim=0, *, out=None):
+@answers("cat")
+def cat(tensors, dim=0):
+    require_several(tensors, "torch.cat")
     sparse = next(x for x in tensors if isinstance(x, SparseTensor))
-    if out is not None or not all(isinstance(x, SparseTensor) and x.is_sparse for x in tensors):
+    if not all(isinstance(x, SparseTensor) and x.is_sparse for x in tensors):
         if all(isinstance(x, SparseTensor) for x in tensors):
             raise refused("cat", sparse)
         raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found: all must be sparse COO tensors")
@@ -201,6 +207,12 @@ def cat(tensors, dim=0, *, out=None):
         moved.append(indices)
     sizes = [start if d == dim else s for d, s in enumerate(first.shape[:n])]
     return of_indices(first.backend, xp.concatenate(moved, 1), of_dense(values), sizes)
+
+
+def require_several(tensors, name):
+    if isinstance(tensors, Tensor):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+                        "Tensor")
 
 
 def with_zeros_beside(values, dim):
@@ -227,5 +239,6 @@ def check_alike(tensors, first, n, dim):
 
 
 @answers("stack")
-def stack(tensors, dim=0, *, out=None):
-    return cat([unsqueeze(x, dim) for x in tensors], dim, out=out)
+def stack(tensors, dim=0):
+    require_several(tensors, "stack")
+    return cat([unsqueeze(x, dim) for x in tensors], dim)

@@ -1,29 +1,23 @@
 """`SparseTensor`: a tensor whose array is a `SparseArray`, and who answers the calls on it.
 
-Calls come by `autograd.dispatch` to the table `ANSWERS`, by the name of the function or method; everything that is not
-there is refused. Other modules of this package fill the table.
+Calls come by `autograd.dispatch` to the table `ANSWERS`, by the name of the function or method,
+which other modules of this package fill. An op that is not there is refused. All other functions
+run as they are written, on others; what reads elements that are not there is refused by the array.
 """
 
 from .. import Tensor
-from ..extend import FUNCTIONS, disabled_torch_function, enter_layout, wrap
+from ..extend import FUNCTIONS, OPS, disabled_torch_function, enter_layout, wrap
 from ..nn import Parameter
-from .arrays import SparseArray
+from .arrays import NoElements, SparseArray
 from .layouts import LAYOUTS
 from .printing import text_of
 
-__all__ = ["ANSWERS", "SparseTensor", "answers", "made"]
+__all__ = ["ANSWERS", "SparseTensor", "answers", "made", "no_out", "refused"]
 
 ANSWERS: dict = {}         # name of a function or method -> what it does with sparse tensors
 
-# Methods about a tensor's shape, graph node and hooks, and its attributes, whatever its array is.
-AS_THEY_ARE = {"shape", "dtype", "device", "ndim", "itemsize", "is_cuda", "is_cpu", "is_leaf", "requires_grad", "grad",
-               "grad_fn", "retains_grad", "output_nr", "name", "names", "is_meta",
-               "size", "dim", "ndimension", "numel", "nelement", "element_size", "__len__", "requires_grad_",
-               "backward", "detach_", "register_hook", "retain_grad", "register_post_accumulate_grad_hook",
-               "is_floating_point", "is_complex", "is_signed", "is_same_size", "get_device", "is_tensor", "is_pinned",
-               "__dict__", "has_names", "is_inference", "is_nonzero", "item", "only_element", "__bool__", "__float__",
-               "__int__", "__complex__", "__deepcopy__", "is_conj", "is_neg", "resolve_conj", "resolve_neg",
-               "result_type", "_is_view"}
+# Methods that are refused although they read no elements.
+OF_MEMORY = {"storage", "untyped_storage", "dim_order", "new", "new_empty", "new_full", "new_ones"}
 FAMILY = {"sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc"}
 
 
@@ -55,12 +49,24 @@ class SparseTensor(Tensor):
     def answer(self, func, inner, args, kwargs):
         """The result of the call ``func(*args, **kwargs)``, in which this tensor is an argument."""
         name = named(func)
-        if name in AS_THEY_ARE:
-            return inner(*args, **kwargs)
         found = ANSWERS.get(name)
-        if found is None:
+        if found is not None:
+            no_out(name, kwargs.pop("out", None))
+        elif is_op(func, name) or name in OF_MEMORY:
             raise refused(name, self)
-        return found(*args, **kwargs)
+        try:
+            return (found or inner)(*args, **kwargs)
+        except NoElements:
+            raise refused(name, self) from None
+        except AttributeError as error:                    # of an argument that is not a tensor
+            if found is None:
+                raise
+            given = ", ".join([type(x).__name__ for x in (*args, *kwargs.values())])
+            raise TypeError(f"{name}() of sparse tensors does not take ({given})") from error
+
+    def refusal(self, name):
+        """The error of an op of this name, which a function that is not answered calls."""
+        return refused(name, self)
 
     # -- what it is ------------------------------------------------------------------------------------------
     layout = property(lambda self: LAYOUTS[self.array.pattern.layout], doc="How the entries are kept.")
@@ -68,8 +74,6 @@ class SparseTensor(Tensor):
                          doc="True if the layout is COO.")
     is_sparse_csr = property(lambda self: self.array.pattern.layout == "sparse_csr",
                              doc="True if the layout is CSR.")
-    T = property(lambda self: ANSWERS["permute"](self, tuple(range(self.ndim))[::-1]), doc="All dimensions reversed.")
-    mT = property(lambda self: ANSWERS["transpose"](self, -2, -1), doc="The transposed matrix.")
     _version = 0
 
     @property
@@ -198,6 +202,13 @@ class SparseParameter(SparseTensor, Parameter):
         return "Parameter containing:\n" + text_of(self)
 
 
+def no_out(name, out):
+    """NotImplementedError unless the argument `out` of a call is None."""
+    if out is not None:
+        raise NotImplementedError(f"{name}: out= is not supported for sparse tensors: write "
+                                  "out.copy_(result)")
+
+
 def named(func):
     """The name of a function, a method or the property behind a getter."""
     if isinstance(stored := getattr(func, "__self__", None), property):
@@ -205,6 +216,11 @@ def named(func):
     name = func.__name__
     plain, of_linalg = [getattr(FUNCTIONS.get((space, name)), "call", None) for space in ("", "linalg")]
     return f"linalg_{name}" if func is of_linalg is not plain else name
+
+
+def is_op(func, name):
+    """True for an op, for a method of its name, and for one that writes its result in place."""
+    return hasattr(func, "op") or name.removesuffix("_") in OPS
 
 
 def made(array, backend, new=object.__new__):
@@ -217,15 +233,18 @@ def made(array, backend, new=object.__new__):
 SparseArray.as_tensor = lambda self, backend: made(self, backend.backend)
 
 
-def refusing(name):
-    """A property that no sparse tensor has."""
+def of_all_layouts(name, found):
+    """A property of Tensor that is refused where it reads elements."""
     def get(self):
-        raise refused(name, self)
-    return property(get)
+        try:
+            return found.fget(self)
+        except NoElements:
+            raise refused(name, self) from None
+    return property(get, found.fset, found.fdel, found.__doc__)
 
 
 for _name, _found in list(vars(Tensor).items()):
-    if isinstance(_found, property) and _name not in AS_THEY_ARE and _name not in vars(SparseTensor):
-        setattr(SparseTensor, _name, refusing(_name))
+    if isinstance(_found, property) and _name not in {*vars(SparseTensor), "__dict__"}:
+        setattr(SparseTensor, _name, of_all_layouts(_name, _found))
 enter_layout(SparseTensor)
 enter_layout(SparseParameter)

@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as torch
+from minitorch.core.registry import FUNCTIONS, METHODS
 
 DOUBLE = torch.float64
 LAYOUTS = [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc]
@@ -325,6 +327,89 @@ def test_questions_of_numpy_and_python():
     with pytest.raises(NotImplementedError, match="vmap"):
         torch.vmap(lambda x: small() @ x)(torch.ones(2, 3, 1))
     assert small().bfloat16().to_sparse_csr().matmul(torch.ones(3, 1).bfloat16()).tolist() == [[3], [9]]
+
+
+# ------------------------------------------------------------------ functions without an answer
+# What says that a tensor is sparse, makes one so, or divides by zero where there are no entries.
+OF_ITS_OWN = set("""coalesce values to_sparse to_sparse_coo to_sparse_csr to_sparse_csc sparse_mask
+    resize_as_sparse dense_dim stride type typename ones_like full_like div divide true_divide
+    floor_divide relu contiguous is_contiguous""".split())
+
+
+def all_functions():
+    """Public functions and methods by name, without those that draw random numbers."""
+    found = {f"{space}.{name}": public.call for (space, name), public in FUNCTIONS.items()
+             if space in ("", "nn.functional", "linalg", "special")}
+    found |= {f"Tensor.{name}": getattr(torch.Tensor, name) for name in METHODS
+              if not name.startswith("__") and hasattr(torch.Tensor, name)}
+    random = re.compile("rand|dropout|normal|poisson|bernoulli|empty|gumbel|rrelu")
+    return {name: function for name, function in found.items() if not random.search(name)
+            and name.split(".")[-1].removesuffix("_") not in OF_ITS_OWN}
+
+
+def agrees(found, expected):
+    """True if results, perhaps in tuples, have the same elements, or are the same."""
+    if isinstance(expected, (tuple, list)):
+        return len(found) == len(expected) and all(map(agrees, found, expected))
+    if not isinstance(expected, torch.Tensor):
+        return found == expected or repr(found) == repr(expected)
+    a, b = found.detach().to_dense(), expected.detach()
+    return a.shape == b.shape and np.allclose(a.numpy(), b.numpy(), equal_nan=True)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout, given", [(torch.sparse_coo, ""), (torch.sparse_csr, ""),
+                                           (torch.sparse_coo, "itself"), (torch.sparse_csc, "0")])
+def test_each_function_is_that_of_dense_tensors_or_refused(layout, given):
+    """Functions that are not answered run as they are written: what is not refused is right."""
+    many = 0
+    for name, function in all_functions().items():
+        s = torch.sparse_coo_tensor([[0, 1, 1, 1], [2, 0, 2, 2]], [0.3, 0.4, 0.5, 0.1], (2, 3))
+        s = s.to_sparse(layout=layout)
+        dense, entries = s.to_dense(), s._values().tolist() if s.is_sparse else s.values().tolist()
+        args = {"": [], "0": [0], "itself": [s]}[given]
+        try:
+            found = function(s, *args)
+        except (NotImplementedError, RuntimeError, TypeError, IndexError, ValueError) as error:
+            assert "pattern" not in str(error) and s.array.values.tolist() == entries, name
+            continue
+        many += 1
+        assert agrees(found, function(dense, *[dense if x is s else x for x in args])), name
+    assert many > 15
+
+
+@pytest.mark.parametrize("function", [
+    lambda s: torch.hstack([s, s]), lambda s: torch.vstack([s, s]), lambda s: torch.dstack([s, s]),
+    lambda s: s.movedim(0, 1), lambda s: s.adjoint(), lambda s: s.H, lambda s: s.square(),
+    lambda s: torch.matrix_power(s @ s.t(), 2), lambda s: torch.atleast_3d(s),
+    lambda s: s.clone().t_(), lambda s: s.clone().square_(), lambda s: torch.rsub(s, s * 3),
+    lambda s: s.clone().transpose_(0, 1), lambda s: torch.nn.functional.tanhshrink(s)])
+def test_functions_of_functions_need_no_answer(function):
+    s = filled((2, 3), 5, 0.7).to_sparse()
+    close(function(s), function(s.to_dense()))
+    assert function(s).is_sparse and torch.autograd.gradcheck(function, (s.requires_grad_(),))
+
+
+def test_dense_tensors_take_the_size_and_dtype_of_sparse_ones():
+    for s in (small(), small().to_sparse_csr()):
+        assert torch.ones(1, 3).expand_as(s).shape == torch.ones(6).view_as(s).shape == s.shape
+        assert torch.ones(6).reshape_as(s).shape == s.shape
+        assert torch.ones(2, dtype=DOUBLE).to(s).dtype == s.dtype
+        for refused in (lambda s=s: s.expand(2, 2, 3), lambda s=s: s.expand_as(s),
+                        lambda s=s: s.repeat(2, 1)):
+            with pytest.raises(NotImplementedError, match="sparse tensors have no"):
+                refused()
+
+
+def test_writes_in_place_keep_the_layout():
+    with pytest.raises(RuntimeError, match="t_: the result has the layout torch.sparse_csc"):
+        small().to_sparse_csr().t_()
+    with pytest.raises(RuntimeError, match="addmm_: the result has the layout torch.strided"):
+        small().addmm_(small(), torch.ones(3, 3))
+    with pytest.raises(TypeError, match="must be tuple of Tensors"):
+        torch.cat(small())
+    with pytest.raises(TypeError, match=r"does not take \(SparseTensor, int\)"):
+        torch.mv(small(), 2)
 
 
 # ------------------------------------------------------------------ gradients
