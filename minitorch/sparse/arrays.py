@@ -79,7 +79,7 @@ class SparseArray(np.lib.mixins.NDArrayOperatorsMixin):
             return joined(self, other)
         return other + self                                # an array, which asks `__array_ufunc__`
 
-    __iadd__ = __add__                                     # which is no write
+    __iadd__ = __add__                                     # a sum of its own
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
         """``array + sparse`` and ``array += sparse``: an array; which values are finite or NaN."""

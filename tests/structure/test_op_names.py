@@ -24,7 +24,6 @@ OTHER_WORDS = {
     "compiler/c_words.py": "NumPy's ufuncs, as C",
     "fx/codegen.py": "functions of `operator`, as code",
     "nested/_internal/backend.py": "Python's operators, which an array class has",
-    "sparse/pointwise.py": "Python's operators of arithmetic, which also write in place",
     "library/namespaces.py": "PyTorch's operators whose functions have other names",
     "distributed/tensor/sharded.py": "Python's operators and NumPy's methods, which an array class has",
     "check/nb01.py": "ops that learners write themselves",
