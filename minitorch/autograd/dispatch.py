@@ -236,7 +236,7 @@ def first_answer(function, given):
     """
     for x in given.values() if layouts and hasattr(function, "op") else ():
         if x.__class__ in layouts:                         # an op below `by_layout`
-            raise x.refusal(function.__name__)
+            x.array.refuse()
     if active or not overloaded(given.values()):
         return None
     activate()

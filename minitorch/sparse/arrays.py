@@ -61,7 +61,7 @@ class SparseArray(np.lib.mixins.NDArrayOperatorsMixin):
         return self if takes_it else densified(self)
 
     def refuse(self, *args, **options):
-        """Raise `NoElements`."""
+        """Raise `NoElements`; an op that a function without an answer calls does so, too."""
         raise NoElements("sparse tensors have no array of all elements: `x.to_dense()` has one")
 
     def __array_function__(self, function, types, args, kwargs):

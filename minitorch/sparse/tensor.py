@@ -64,10 +64,6 @@ class SparseTensor(Tensor):
             given = ", ".join([type(x).__name__ for x in (*args, *kwargs.values())])
             raise TypeError(f"{name}() of sparse tensors does not take ({given})") from error
 
-    def refusal(self, name):
-        """The error of an op of this name, which a function that is not answered calls."""
-        return refused(name, self)
-
     # -- what it is ------------------------------------------------------------------------------------------
     layout = property(lambda self: LAYOUTS[self.array.pattern.layout], doc="How the entries are kept.")
     is_sparse = property(lambda self: self.array.pattern.layout == "sparse_coo",
