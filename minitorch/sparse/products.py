@@ -176,14 +176,11 @@ def bmm(input, mat2):
 
 @answers("linear")
 def linear(input, weight, bias=None):
-    if isinstance(weight, SparseTensor):
-        if isinstance(input, SparseTensor):
-            out = plain_mm(input, ANSWERS["t"](weight))
-        else:
-            out = Mm.apply(weight, input.reshape(-1, input.shape[-1]).mT, False).mT
-            out = out.reshape(*input.shape[:-1], weight.shape[0])
+    if isinstance(input, SparseTensor):
+        out = plain_mm(input, weight.t())
     else:
-        out = plain_mm(input, weight.mT)
+        out = Mm.apply(weight, input.reshape(-1, input.shape[-1]).mT, False).mT
+        out = out.reshape(*input.shape[:-1], weight.shape[0])
     return out if bias is None else out + bias
 
 
