@@ -86,15 +86,13 @@ def blocks(count, channels, sizes):
     return evenly(count, max(1, BLOCK // (channels * prod(sizes) * 4)))
 
 
-def forward(F, x, weight, bias, geometry, out):
+def forward(F, x, weight, geometry, out):
     xp, n = F.xp, len(geometry.stride)
     s = Spectra(F, circle(x.shape[2:], weight.shape[2:], geometry, out.shape[2:]), geometry.groups)
     w = xp.conj(s.weights(weight, geometry.dilation)).swapaxes(2, 3)
     for part in blocks(len(x), max(x.shape[1], len(weight)), s.sizes):
         products = xp.matmul(s.images(x[part], geometry.padding), w).transpose(2, 1, 3, 0)
         s.back(products, out[part].shape, (0,) * n, (1,) * n, out[part])
-    if bias is not None:
-        out += bias.reshape(-1, *(1,) * n)
 
 
 def input(F, grad, weight, geometry, out):

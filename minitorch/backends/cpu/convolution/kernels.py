@@ -1,8 +1,8 @@
 """The kernels of convolution and of its two transposes: each allocates the result, the cheapest method fills it."""
 
 from ..backend import kernel
-from . import depthwise, fft, im2col, rows, side_by_side, winograd
-from .methods import Problem, choose_for, turning_pays
+from . import depthwise, fft, im2col, rows, side_by_side, small, winograd
+from .methods import TRANSFORMS, Problem, cheapest, choose_for, turning_pays
 
 FORWARD = {"channels": im2col.forward_by_channels, "pixels": im2col.forward_by_pixels,
            "images": side_by_side.forward, "rows": rows.forward, "winograd": winograd.forward, "fft": fft.forward,
@@ -48,35 +48,56 @@ def run_forward(F, x, weight, bias, geometry, out):
     """Fill `out` (N, O, *out) with the convolution of x (N, C, *size)."""
     p = Problem("forward", len(x), x.shape[1], len(weight), x.shape[2:], weight.shape[2:], out.shape[2:], geometry,
                 x.dtype)
-    FORWARD[choose_for(F, p, x, weight)](F, x, weight, bias, geometry, out)
+    method, levels = choose_for(F, p, x, weight)
+    forward(F, p, method, levels and small.bounds(p, levels, weight), x, weight, bias, geometry, out)
+
+
+def forward(F, p, method, bounds, x, weight, bias, geometry, out):
+    if method in TRANSFORMS:
+        FORWARD[method](F, x, weight, geometry, out)
+        if small.settle_forward(F, bounds, x, weight, geometry, out):
+            if bias is not None:
+                out += bias.reshape(-1, *(1,) * (out.ndim - 2))
+            return
+        method = cheapest(p, mixing=False)
+    FORWARD[method](F, x, weight, bias, geometry, out)
 
 
 def run_weight(F, x, grad, geometry, out):
     """Fill `out` (O, C / G, *kernel) with the gradient of the weight."""
     p = Problem("weight", len(x), x.shape[1], len(out), x.shape[2:], out.shape[2:], grad.shape[2:], geometry, x.dtype)
-    WEIGHT[choose_for(F, p, x, grad)](F, x, grad, geometry, out)
+    method, levels = choose_for(F, p, x, grad)
+    WEIGHT[method](F, x, grad, geometry, out)
+    if method in TRANSFORMS and not small.settle_weight(F, levels, x, grad, geometry, out):
+        out[...] = 0                                       # some methods add to it
+        WEIGHT[cheapest(p, mixing=False)](F, x, grad, geometry, out)
 
 
 def run_input(F, grad, weight, geometry, out):
     """Fill `out` (N, C, *size) with the gradient of the input."""
     p = Problem("input", len(grad), out.shape[1], len(weight), out.shape[2:], weight.shape[2:], grad.shape[2:],
                 geometry, grad.dtype)
-    method = choose_for(F, p, grad, weight)
+    method, levels = choose_for(F, p, grad, weight)
+    bounds = levels and small.bounds(p, levels, weight)
     if method == "fft":
         fft.input(F, grad, weight, geometry, out)
-    elif method not in SCATTER or turning_pays(p, method):
-        by_forward(F, FORWARD[method], grad, weight, p.turned.geometry, out)
+        mirrored = im2col.turned_weight(F, weight, geometry.groups)
+        if small.settle_forward(F, bounds, grad, mirrored, p.turned.geometry, out):
+            return
+        method = cheapest(p, mixing=False)
+    if method not in SCATTER or turning_pays(p, method):
+        by_forward(F, p.turned, method, bounds, grad, weight, out)
     else:
         SCATTER[method](F, grad, weight, geometry, out)
 
 
-def by_forward(F, forward, grad, weight, geometry, out):
+def by_forward(F, p, method, bounds, grad, weight, out):
     """With stride 1, the gradient of the input is a convolution of `grad` with the mirrored weight."""
-    mirrored = im2col.turned_weight(F, weight, geometry.groups)
-    size = geometry.out_size(grad.shape[2:], weight.shape[2:])
+    mirrored = im2col.turned_weight(F, weight, p.geometry.groups)
+    size = p.geometry.out_size(grad.shape[2:], weight.shape[2:])
     if size == out.shape[2:]:
-        return forward(F, grad, mirrored, None, geometry, out)
+        return forward(F, p, method, bounds, grad, mirrored, None, p.geometry, out)
     target = F.xp.empty((*out.shape[:2], *size), out.dtype)                     # output_padding: zeros behind
-    forward(F, grad, mirrored, None, geometry, target)
+    forward(F, p, method, bounds, grad, mirrored, None, p.geometry, target)
     out[...] = 0
     out[(Ellipsis,) + tuple([slice(0, n) for n in size])] = target

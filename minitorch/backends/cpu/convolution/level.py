@@ -13,6 +13,8 @@ zeros. Then it is the plain sum's turn.
 """
 
 import functools
+from math import prod
+from typing import NamedTuple
 
 from ..blocks import evenly
 from ..sums import row_dots, row_sums
@@ -27,18 +29,34 @@ def most(xp, dtype):
     return float(xp.finfo(dtype).max) ** 0.8
 
 
-def is_level(F, x):
-    """True if no number of any x[i] lies far above the others, or is infinite or NaN."""
-    xp, rows = F.xp, x.reshape(len(x), -1)
-    width = rows.shape[1]
-    for part in evenly(len(rows), max(1, BLOCK // width)):
-        size = xp.abs(rows[part])
-        largest = xp.maximum.reduce(size, 1)
-        mean = row_sums(xp, size)
-        mean *= LEVEL / width
-        if not (largest <= xp.minimum(mean, most(xp, x.dtype))).all():
-            return False
-    return True
+class Levels(NamedTuple):
+    """Magnitudes of an array (N, C, *size): `largest` (N,) of each x[i], `sums` (N, C) of each x[i, c].
+
+    `level` is True if no number of any x[i] lies far above the others, or is infinite or NaN; `alive` if each pixel of
+    each group of channels has one that is not zero.
+    """
+
+    largest: object
+    sums: object
+    level: bool
+    alive: bool
+
+
+def levels(F, x, groups=None):
+    """The `Levels` of an array, which is `alive` if `groups` are not given."""
+    xp, (count, channels), width = F.xp, x.shape[:2], prod(x.shape[2:])
+    rows, buffer, alive = x.reshape(count, -1), None, True
+    largest, sums = xp.empty(count, x.dtype), xp.empty((count, channels), x.dtype)
+    for part in evenly(count, max(1, BLOCK // rows.shape[1])):
+        buffer = xp.empty(rows[part].shape, x.dtype) if buffer is None else buffer
+        size = xp.abs(rows[part], out=buffer[:part.stop - part.start])
+        sums[part] = row_sums(xp, size.reshape(-1, width)).reshape(-1, channels)
+        if groups is not None:                             # the largest numbers of pixels, and then of those
+            size = xp.maximum.reduce(size.reshape(len(size), groups, -1, width), 2).reshape(len(size), -1)
+            alive = alive and bool(size.all())
+        xp.maximum.reduce(size, 1, out=largest[part])
+    mean = sums.sum(1, dtype="float64") * (LEVEL / rows.shape[1])
+    return Levels(largest, sums, bool((largest <= xp.minimum(mean, most(xp, x.dtype))).all()), alive)
 
 
 def is_finite(F, x):

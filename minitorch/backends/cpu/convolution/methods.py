@@ -24,7 +24,7 @@ from typing import NamedTuple
 from . import depthwise, fft, rows, side_by_side, winograd
 from .choice import forced
 from .im2col import not_cut
-from .level import is_finite, is_level
+from .level import is_finite, levels
 
 COSTS = {
     "multiply": 0.03,          # a multiplication and addition in a matrix product
@@ -40,6 +40,8 @@ COSTS = {
     "partial": 1.5,            # an element of the gradient of the weight for one image
     "winograd": 4.0,           # an element of input or output through its transforms
     "winograd weight": 77.0,   # an element of the weight through its transforms
+    "transform": 1e5,          # Winograd's or Fourier's, of whatever size: its arrays, and the small results (`small.py`)
+    "settle": 1.0,             # an element of input or output, looked at for that
     "fft": 1.5,                # an element of a transform, times log2 of its size
     "plane": 2000.0,           # a transform, of whatever size
     "frequency": 0.3,          # a complex multiplication and addition
@@ -179,13 +181,17 @@ def rows_cost(p):
     return cost + calls * (COSTS["call"] + read_again(p)) + (copying(p.results, p.out[-1]) if several > 1 else 0)
 
 
+def settling(p):
+    return COSTS["transform"] + COSTS["settle"] * (p.inputs + p.results)
+
+
 def winograd_cost(p):
     if p.task == "input":
         return turned(winograd_cost, p) if p.can_turn else None
     if not winograd.applies(p.kernel, p.geometry, p.dtype):
         return None
     tiles = p.images * prod([-(-n // winograd.TILE) for n in p.out])
-    return (COSTS["multiply"] * 36 * tiles * p.channels * p.outputs
+    return (settling(p) + COSTS["multiply"] * 36 * tiles * p.channels * p.outputs
             + COSTS["winograd"] * tiles * winograd.TILE ** 2 * (p.channels + p.outputs)
             + COSTS["winograd weight"] * p.channels * p.outputs * (1.5 if p.task == "weight" else 1))
 
@@ -197,7 +203,7 @@ def fft_cost(p):
         return None
     planes = p.images * (p.channels + p.outputs) + weights
     products = size // 2 * p.images * p.outputs * p.channels // p.geometry.groups
-    return planes * (COSTS["plane"] + COSTS["fft"] * size * log2(size + 1)) + COSTS["frequency"] * products
+    return settling(p) + planes * (COSTS["plane"] + COSTS["fft"] * size * log2(size + 1)) + COSTS["frequency"] * products
 
 
 def depthwise_cost(p):
@@ -209,7 +215,8 @@ def depthwise_cost(p):
 
 METHODS = {"channels": channels_cost, "pixels": pixels_cost, "images": images_cost, "rows": rows_cost,
            "winograd": winograd_cost, "fft": fft_cost, "depthwise": depthwise_cost}
-MIXING = {"winograd": is_level, "fft": is_level, "depthwise": is_finite}       # which numbers each may mix
+TRANSFORMS = ("winograd", "fft")       # they take numbers that are level, see `level.py`, and need `small.py` after them
+MIXING = (*TRANSFORMS, "depthwise")    # which takes numbers that are finite
 
 
 # ---- the choice ---------------------------------------------------------------------------------------------
@@ -222,11 +229,17 @@ def choose(problem):
 
 
 def choose_for(F, problem, *arrays):
-    """The method by `choose`, or one that mixes no numbers if that one would lose precision."""
-    method = choose(problem)
-    if method in MIXING and method != forced.get() and not all([MIXING[method](F, x) for x in arrays]):
-        return cheapest(problem, mixing=False)
-    return method
+    """The method by `choose`, or one that mixes no numbers if that one would lose precision; and, for those in
+    `TRANSFORMS`, the `Levels` of the arrays."""
+    method, found = choose(problem), None
+    if method in TRANSFORMS:
+        found = levels(F, arrays[0], problem.geometry.groups), levels(F, arrays[1])
+        may_mix = all([x.level for x in found])
+    else:
+        may_mix = method != "depthwise" or all([is_finite(F, x) for x in arrays])
+    if may_mix or method == forced.get():
+        return method, found
+    return cheapest(problem, mixing=False), None
 
 
 @lru_cache(maxsize=4096)

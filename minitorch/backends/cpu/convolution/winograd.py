@@ -111,7 +111,7 @@ def applies(kernel, geometry, dtype):
             and is_floating(dtype))
 
 
-def forward(F, x, weight, bias, geometry, out):
+def forward(F, x, weight, geometry, out):
     xp, (count, outputs, height, width), channels = F.xp, out.shape, x.shape[1]
     b, _, a, g = matrices(F, x.dtype)
     points = xp.matmul(g, weight.transpose(3, 2, 1, 0).reshape(9, -1)).reshape(36, channels, outputs)
@@ -130,8 +130,6 @@ def forward(F, x, weight, bias, geometry, out):
         if rows.stop == down:
             image = result.reshape(down * TILE, across * TILE, n * outputs)[:height, :width]
             out[images] = image.transpose(2, 0, 1).reshape(n, outputs, height, width)
-    if bias is not None:
-        out += bias.reshape(-1, 1, 1)
 
 
 def weight(F, x, grad, geometry, out):

@@ -131,7 +131,7 @@ def convolution_backward_weight(F, input, grad, *, geometry, size):
     outputs, channels, pixels = outputs // geometry.groups, channels // geometry.groups, prod(places)
     grad, out = np.ascontiguousarray(grad), np.empty((grad.shape[1], channels, *size), input.dtype)
     if winograd.applies(channels, outputs, size, grad.shape[2:], geometry, input.dtype) and winograd.weight(
-            input, grad, out, geometry.padding):
+            input, grad, out, geometry):
         return out
     t = tables_of(True, input.shape[2:], grad.shape[2:], tuple(size), channels, geometry, True)
     products, lanes, framed = channels * prod(size), filled_up(outputs), t.starts is not None

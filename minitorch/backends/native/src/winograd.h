@@ -62,20 +62,60 @@ BOTH(weight_points, weight_6, 3, 6)
 BOTH(weight_places, weight_3, 6, 3)
 
 /* ---- numbers that may be mixed: see backends/cpu/convolution/level.py ---------------------------------------------- */
-static SEPARATE int is_level(const T *x, i64 n, double most) {
-  SUM(total, n, FABS(x[i]))                                /* passes NaN on */
-  T top = 0;
-  _Pragma("omp simd reduction(max:top)") for (i64 i = 0; i < n; i++) top = FABS(x[i]) > top ? FABS(x[i]) : top;
-  return top <= total * 256 / n && top <= most;
+/* `top`: the largest magnitude of x (channels, n); `sums`, or 0: those of the channels are added to it */
+static SEPARATE int is_level(const T *x, i64 channels, i64 n, double most, T *top, T *sums) {
+  double all = 0;
+  T most_of_all = 0;
+  for (i64 c = 0; c < channels; c++, x += n) {
+    SUM(total, n, FABS(x[i]))                              /* passes NaN on */
+    T large = 0;
+    _Pragma("omp simd reduction(max:large)") for (i64 i = 0; i < n; i++) large = FABS(x[i]) > large ? FABS(x[i]) : large;
+    if (large > most_of_all) most_of_all = large;
+    if (sums) sums[c] += total;
+    all += total;
+  }
+  *top = most_of_all;
+  return most_of_all <= all * 256 / (channels * n) && most_of_all <= most;
 }
 /* Whether all rows (n, width) are level: into `found`. */
 void level(i64 part, i64 parts, const T *x, i64 n, i64 width, double most, i64 *found) {
+  T top;
   *found = 1;
-  for (i64 i = 0; i < n && *found; i++) *found = is_level(x + i * width, width, most);
+  for (i64 i = 0; i < n && *found; i++) *found = is_level(x + i * width, 1, width, most, &top, 0);
 }
 
-/* ---- weights at the points: (36, panels, C, lanes) ------------------------------------------------------------------ */
-void at_points(const Sizes *s, const T *w, T *points) {
+/* ---- results too small for tiles: see backends/cpu/convolution/small.py -------------------------------------------- */
+#define FOUR_U ((T)(IS_DOUBLE ? 0x1p-51 : 0x1p-22))
+#define FEW(n) ((n) / 256)                  /* so many may be summed by themselves */
+typedef BITS Mask __attribute__((vector_size(VEC)));
+INLINE int any(Mask m) {
+  int found = 0;
+  for (i64 l = 0; l < WIDE; l++) found |= m[l] != 0;
+  return found;
+}
+
+/* The plain sums of those of 16 vectors of results that are within `limit`; how many they were. */
+static SEPARATE i64 settle(const Sizes *s, const T *x, const T *w, const i64 *pixels, const i64 *to, V limit, V *r) {
+  i64 found = 0;
+  for (int k = 0; k < 16; k++)
+    for (i64 l = 0; l < WIDE; l++) {
+      if (r[k][l] == 0 || FABS(r[k][l]) > limit[l] || to[k] == s->to) continue;
+      double total = 0;
+      for (int t = 0; t < 9; t++) {
+        const i64 pixel = pixels[(k / 4 + t / 3) * 6 + k % 4 + t % 3];
+        const T *of = w + l * s->of_lane + (s->flip ? 8 - t : t);
+        if (pixel < s->from)
+          for (i64 c = 0; c < s->C; c++) total += (double)x[c * s->from + pixel] * of[c * s->of_depth];
+      }
+      r[k][l] = total;
+      found++;
+    }
+  return found;
+}
+
+/* ---- weights at the points: (36, panels, C, lanes); and the error of each output, for images up to 1 ----------------- */
+void at_points(const Sizes *s, const T *w, T *points, T *errors) {
+  memset(errors, 0, UP(s->O) * sizeof(T));
   PANELS(s->O) {
     const i64 lanes = B * WIDE, n = s->O - o < lanes ? s->O - o : lanes;
     for (i64 c = 0; c < s->C; c++)
@@ -85,7 +125,10 @@ void at_points(const Sizes *s, const T *w, T *points) {
         memset(few, 0, sizeof(few));
         for (i64 i = 0; i < WIDE && l + i < n; i++) {
           const T *from = w + (o + l + i) * s->of_lane + c * s->of_depth;
-          for (int t = 0; t < 9; t++) few[t * WIDE + i] = from[s->flip ? 8 - t : t];
+          for (int t = 0; t < 9; t++) {
+            few[t * WIDE + i] = from[s->flip ? 8 - t : t];
+            errors[o + l + i] += FOUR_U * FABS(from[t]);
+          }
         }
         for (int t = 0; t < 9; t++) v[t] = *(V *)(few + t * WIDE);
         weight_points(v, r);
@@ -121,7 +164,7 @@ TRANSFORM(transform_input, 36, input_tile)
   const i64 room = many + STEP, apart = room * C + WIDE, of_point = room * O + WIDE;                                  \
   ROWS((s->N + images - 1) / images);                                                                                 \
   T *in = scratch + part * each, *result = in + (s->from + 1) * C, *before = result + (s->to + 1) * O;                \
-  T *after = before + POINTS * apart;                                                                                 \
+  T *after = before + POINTS * apart, *tops = after + POINTS * of_point;                                              \
   i64 *table = tables + part * (room + s->C + STEP), *ones = table + room;                                            \
   for (i64 i = 0; i < room; i++) table[i] = i * C;                                                                    \
   for (i64 i = 0; i < s->C + STEP; i++) ones[i] = i;                                                                  \
@@ -130,18 +173,21 @@ TRANSFORM(transform_input, 36, input_tile)
   const i64 tiles = s->tiles - from < many ? s->tiles - from : many, start = b * images;                              \
   const i64 stop = start + images < s->N ? start + images : s->N
 /* out (N, O, to) of x (N, C, from); `pixels` (tiles, 36) and `results` (tiles, 16) say where. A block is some images, or
-   some tiles of one. `level` of a part is made 0, and nothing more is done, if an image is not level.
+   some tiles of one. `level` of a part is made 0, and nothing more is done, if an image is not level, or too many of its
+   results are too small.
 
    `scratch` of a part: an image, a result, a block of tiles at the points before the products, and after them. */
 void winograd(i64 part, i64 parts, const Sizes *s, const i64 *pixels, const i64 *results, i64 *tables, const T *x,
-              const T *points, const T *bias, T *out, T *scratch, i64 each, i64 *level, i64 many, double most) {
+              const T *w, const T *points, const T *errors, const T *bias, T *out, T *scratch, i64 each, i64 *level,
+              i64 many, double most) {
   BLOCKS;
+  i64 small = 0;
   for (i64 b = first; b < last; b++)
     for (i64 from = 0; from < s->tiles; from += many) {
       IMAGES;
       for (i64 i = start; i < stop; i++) {
         if (!from) {
-          if (!is_level(x + i * s->C * s->from, s->C * s->from, most)) { level[part] = 0; return; }
+          if (!is_level(x + i * s->C * s->from, s->C, s->from, most, tops + i - start, 0)) { level[part] = 0; return; }
           turned(x + i * s->C * s->from, s->C, s->from, in);
         }
         transform_input(in, pixels + from * 36, tiles, C, before + (i - start) * tiles * C, C, apart);
@@ -151,6 +197,7 @@ void winograd(i64 part, i64 parts, const Sizes *s, const i64 *pixels, const i64 
                  after + p * of_point + o * room, 0);
       for (i64 i = start; i < stop; i++) {
         const i64 *to = results + from * 16;
+        if (!from) small = 0;
         PANELS(s->O)
           for (i64 t = 0; t < tiles; t++)
             for (i64 l = 0; l < B * WIDE; l += WIDE) {
@@ -160,15 +207,24 @@ void winograd(i64 part, i64 parts, const Sizes *s, const i64 *pixels, const i64 
 #pragma GCC unroll 36
               for (int k = 0; k < POINTS; k++) v[k] = *(const V *)(a + k * of_point);
               output_tile(v, r);
+              const V limit = tops[i - start] * *(const V *)(errors + o + l);
+              Mask tiny = {0};
+#pragma GCC unroll 16
+              for (int k = 0; k < 16; k++) tiny |= (Mask)(r[k] <= limit) & (Mask)(r[k] >= -limit);
+              if (any(tiny))
+                small += settle(s, x + i * s->C * s->from, w + (o + l) * s->of_lane, pixels + (from + t) * 36,
+                                to + t * 16, limit, r);
 #pragma GCC unroll 16
               for (int k = 0; k < 16; k++) *(V *)(result + to[t * 16 + k] * O + o + l) = r[k] + shift;
             }
+        if (small > FEW(s->O * s->to)) { level[part] = 0; return; }
         if (from + tiles == s->tiles) turn(result, O, out + i * s->O * s->to, s->to, s->to, s->O);
       }
     }
 }
 
 /* ---- the weight's gradient: sums (36, panels, C and STEP more, lanes) of each part ----------------------------------- */
+/* `sizes` of a part: the sums of magnitudes of g for each output, and the largest one of x */
 static SEPARATE void transform_gradient(const T *image, const i64 *pixels, i64 n, i64 O, T *to, i64 at, i64 room,
                                         i64 apart) {
   PANELS(O)
@@ -184,16 +240,21 @@ static SEPARATE void transform_gradient(const T *image, const i64 *pixels, i64 n
       }
 }
 void winograd_weight(i64 part, i64 parts, const Sizes *s, const i64 *pixels, const i64 *results, i64 *tables,
-                     const T *x, const T *g, T *sums, i64 size, T *scratch, i64 each, i64 *level, i64 many, double most) {
+                     const T *x, const T *g, T *sums, i64 size, T *sizes, T *scratch, i64 each, i64 *level, i64 many,
+                     double most) {
   BLOCKS;
-  T *total = sums + part * size;
+  T *total = sums + part * size, *of_outputs = sizes + part * (s->O + 1), *top = of_outputs + s->O, large;
   for (i64 b = first; b < last; b++)
     for (i64 from = 0; from < s->tiles; from += many) {
       IMAGES;
       for (i64 i = start; i < stop; i++) {
         const T *a = x + i * s->C * s->from, *e = g + i * s->O * s->to;
         if (!from) {
-          if (!is_level(a, s->C * s->from, most) || !is_level(e, s->O * s->to, most)) { level[part] = 0; return; }
+          if (!is_level(a, s->C, s->from, most, tops, 0) || !is_level(e, s->O, s->to, most, &large, of_outputs)) {
+            level[part] = 0;
+            return;
+          }
+          if (*tops > *top) *top = *tops;
           turned(a, s->C, s->from, in);
           turned(e, s->O, s->to, result);
         }
@@ -205,9 +266,11 @@ void winograd_weight(i64 part, i64 parts, const Sizes *s, const i64 *pixels, con
                  total + (p * O + o) * (s->C + STEP), 1);
     }
 }
-/* The gradient (O, C, 9) from the sums of all parts. */
-void winograd_weighed(const Sizes *s, T *sums, T *out, i64 size, i64 parts) {
+/* The gradient (O, C, 9) from the sums of all parts. `small`: how many are within their `errors`, and the first of them. */
+void winograd_weighed(const Sizes *s, T *sums, T *out, i64 size, i64 parts, const T *errors, i64 *small) {
   for (i64 i = 1; i < parts; i++) EACH(j, size) sums[j] += sums[i * size + j];
+  const i64 most = FEW(s->O * s->C * 9);
+  *small = 0;
   PANELS(s->O) {
     const i64 lanes = B * WIDE, n = s->O - o < lanes ? s->O - o : lanes;
     for (i64 c = 0; c < s->C; c++)
@@ -216,7 +279,11 @@ void winograd_weighed(const Sizes *s, T *sums, T *out, i64 size, i64 parts) {
         for (int p = 0; p < POINTS; p++) v[p] = *(V *)(sums + (p * UP(s->O) + o) * (s->C + STEP) + c * lanes + l);
         weight_places(v, r);
         for (i64 i = 0; i < WIDE && l + i < n; i++)
-          for (int t = 0; t < 9; t++) out[((o + l + i) * s->C + c) * 9 + t] = r[t][i];
+          for (int t = 0; t < 9; t++) {
+            const i64 at = ((o + l + i) * s->C + c) * 9 + t;
+            out[at] = r[t][i];
+            if (FABS(out[at]) <= errors[o + l + i] && out[at] != 0 && ++*small <= most) small[*small] = at;
+          }
       }
   }
 }

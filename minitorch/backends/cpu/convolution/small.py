@@ -1,0 +1,131 @@
+"""Results too small for a method that mixes numbers: they are summed plainly, one by one.
+
+Fourier transforms and Winograd's filtering are off by up to ``4 u max|x| sum|w|`` (`level.py`), so where the plain sum
+is exactly zero they leave 1e-9, and a program that takes the sign of a gradient reads noise. So each result that is no
+larger than that error is summed again as it is defined: zeros are zeros then, and a small number is as
+exact as a large one. Of random numbers one result in 10,000 is that small. Where more than one in `MOST` is, in images
+with dead regions, those whose window holds zeros alone are found first; and if there are still too many, the functions
+here return False, and a method that mixes nothing computes the whole.
+"""
+
+from math import prod
+
+import numpy as np
+
+from ....ops.nn.windows import shifted
+from ..blocks import evenly
+from .im2col import not_cut
+
+BLOCK = 1 << 15                # results looked at together
+MOST = 256                     # one result in so many may be summed by itself
+GATHERED = 1 << 20             # numbers gathered for some results at once
+
+
+def bounds(problem, levels, weight):
+    """The errors of a convolution's results, (N,): for each image the largest of those of all outputs.
+
+    None where no result can be zero: each window holds a pixel that is not, no number of `weight` is, and they are no
+    integers, of which products can add up to zero exactly. So dense images need not be looked through.
+    """
+    turned = problem.task == "input"
+    p, (images, weights) = problem.turned if turned else problem, levels
+    if (images.alive and max(p.geometry.dilation) == 1 and not_cut(p.kernel, p.geometry)
+            and p.geometry.out_size(p.size, p.kernel) == tuple(p.out) and is_dense(weight)):
+        return None
+    sums = weights.sums
+    of_output = sums.reshape(p.geometry.groups, -1, sums.shape[1]).sum(1) if turned else sums.sum(1)
+    return images.largest * (of_output.max() * room(sums.dtype))
+
+
+def is_dense(weight):
+    """True if there are no zeros, and the first numbers are not all integers."""
+    return bool(weight.all()) and bool((weight.reshape(-1)[:1024] % 1).any())
+
+
+def room(dtype):
+    """The factor of the bound, 4 u."""
+    return dtype.type(2 * np.finfo(dtype).eps)
+
+
+def places_of(F, out, bound):
+    """Indices of the elements of each out[i] of at most bound[i]; None if they are too many."""
+    xp, rows, found, total = F.xp, out.reshape(len(out), -1), [], 0
+    width = rows.shape[1]
+    images, cuts = evenly(len(rows), max(1, BLOCK // width)), evenly(width, BLOCK)
+    shape = images[0].stop, cuts[0].stop
+    buffer, small = xp.empty(shape, out.dtype), xp.empty(shape, bool)
+    for part in images:
+        limit = bound[part, None] if shape[0] > 1 else bound[part.start]
+        for cut in cuts:
+            block = rows[part, cut]
+            where = small[:len(block), :block.shape[1]]
+            size = xp.abs(block, out=buffer[:len(block), :block.shape[1]])
+            if xp.count_nonzero(xp.less_equal(size, limit, out=where)):
+                at = xp.flatnonzero(where)
+                i, j = xp.divmod(at[size.reshape(-1)[at] > 0], block.shape[1])         # zeros come of zeros alone
+                total += len(i)
+                if total > out.size // MOST:
+                    return None
+                found.append((i + part.start) * width + (j + cut.start))
+    return xp.unravel_index(xp.concatenate(found), out.shape) if found else ()
+
+
+def settle_forward(F, bound, x, weight, geometry, out):
+    """Mend the small results of a convolution without a bias; False if they are too many."""
+    if bound is None:
+        return True
+    places = places_of(F, out, bound)
+    if places is None:
+        return False
+    if places:
+        for part in evenly(len(places[0]), max(1, GATHERED // weight[0].size)):
+            some = tuple([p[part] for p in places])
+            out[some] = windows_of(F, x, weight, geometry, some)
+    return True
+
+
+def windows_of(F, x, weight, geometry, places):
+    """The plain sums at some places (image, output, *position)."""
+    xp, n, (outputs, channels, *kernel) = F.xp, len(geometry.stride), weight.shape
+    image, output, *position = places
+    first = image * x.shape[1] + output // (outputs // geometry.groups) * channels
+    planes, inside = first[:, None] + xp.arange(channels), True          # (places, channels), of x flattened
+    taps, size = xp.zeros((len(image), 1), int), x.shape[2:]             # (places, kernel), within a plane
+    for i, k in enumerate(kernel):
+        at = (position[i] * geometry.stride[i] - geometry.padding[i])[:, None] + xp.arange(k) * geometry.dilation[i]
+        taps = (taps[:, :, None] * size[i] + at[:, None]).reshape(len(image), -1)
+        fits = xp.broadcast_to(((at >= 0) & (at < size[i]))[:, None], (len(image), taps.shape[1] // k, k))
+        inside = fits.reshape(len(image), -1) & (inside if i == 0 else xp.repeat(inside, k, 1))
+    index = planes[:, :, None] * prod(size) + xp.where(inside, taps, 0)[:, None]
+    seen = xp.where(inside[:, None], xp.take(x.reshape(-1), index), 0).astype("float64")
+    return xp.einsum("pck,pck->p", seen, weight[output].reshape(len(output), channels, -1))
+
+
+def settle_weight(F, levels, x, grad, geometry, out):
+    """Mend the small results of a gradient of the weight, by the `Levels` of both; False if they are too many."""
+    xp, (images, grads) = F.xp, levels
+    places = places_of(F, out, grads.sums.sum(0) * (images.largest.max() * room(out.dtype)))
+    if places is None:
+        return False
+    sum_weights(places, x, grad, geometry, out)
+    return True
+
+
+def sum_weights(places, x, grad, geometry, out):
+    """The plain sums of some elements of a gradient of the weight, into `out`."""
+    for output, channel, *tap in zip(*places):
+        first = output // (len(out) // geometry.groups) * out.shape[1]
+        out[(output, channel, *tap)] = dot_of(x[:, first + channel], grad[:, output], geometry, tap)
+
+
+def dot_of(x, g, geometry, tap):
+    """The sum of x (N, *size) where the windows of g (N, *out) put a place of the kernel, times g."""
+    mine, theirs = [slice(None)], [slice(None)]
+    for size, out, t, stride, pad, dilation in zip(x.shape[1:], g.shape[1:], tap, *geometry[:3]):
+        shift = int(t) * dilation - pad
+        first, last = max(0, -(shift // stride)), min(out, (size - 1 - shift) // stride + 1)
+        if last <= first:
+            return 0
+        mine.append(slice(first * stride + shift, (last - 1) * stride + shift + 1, stride))
+        theirs.append(slice(first, last))
+    return (x[tuple(mine)] * g[tuple(theirs)]).sum()
