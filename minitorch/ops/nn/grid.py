@@ -7,8 +7,10 @@ outer edges. Both functions are made of ops that have derivatives, so theirs fol
 from itertools import product
 from math import prod
 
+from ...core.dtypes import float32
 from ...core.tensor import wrap
 from ...explain.callers import warn
+from ..creation.create import linspace
 from ..define import composite
 from ..elementwise.compare import where
 from ..linalg.matmul import matmul
@@ -34,7 +36,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     sizes, taps = input.shape[2:], []
     for i, size in enumerate(sizes):
         place = grid[..., n - 1 - i]
-        place = (place + 1) * ((size - 1) / 2) if align else ((place + 1) * size - 1) / 2
+        place = pixels_of(place + 1, size, align, n == 2)
         taps.append(TAPS[mode](finite(place), size, padding_mode, align))
     total = None
     for combination in product(*taps):
@@ -43,6 +45,15 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
             value = value if weight is None else value * weight.unsqueeze(1)
         total = value if total is None else total + value
     return total
+
+
+def pixels_of(place, size, align, fused):
+    """Positions from 0 to 2 across an image as numbers of pixels; in images PyTorch rounds once, in volumes twice."""
+    if align:
+        return place * ((size - 1) / 2)
+    if fused and place.dtype is float32:
+        return (place.double() * (size / 2) - 0.5).to(float32)
+    return (place * size - 1) / 2
 
 
 def read(input, indices):
@@ -180,16 +191,21 @@ def affine_grid(theta, size, align_corners=None):
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if theta.shape[0] != size[0]:
         raise RuntimeError(f"affine_grid: expected one matrix for each of {size[0]} images, got {theta.shape[0]}")
-    places = places_of(theta.backend.xp, size[2:], bool(align_corners)).astype(theta.array.dtype)
+    rows = [centers_of(theta, m, bool(align_corners)) for m in size[2:]]
+    places = places_of(theta.backend.xp, rows)
     grid = matmul(wrap(places, theta.backend), theta.transpose(1, 2))
     return grid.reshape(size[0], *size[2:], n)
 
 
-def places_of(xp, sizes, align):
+def centers_of(theta, size, align):
+    """The positions of the pixels of a row, rounded at each step to the dtype of `theta`, as PyTorch rounds."""
+    if size == 1:
+        return theta.backend.xp.zeros(1, theta.array.dtype)
+    row = linspace(-1, 1, size, dtype=theta.dtype, device=theta.device)
+    return (row if align else row * (size - 1) / size).array
+
+
+def places_of(xp, rows):
     """The positions of all pixels, x first, with a 1 behind: (pixels, n + 1)."""
-    rows = []
-    for m in sizes:
-        x = xp.linspace(-1, 1, m) if m > 1 else xp.zeros(1)
-        rows.append(x if align else x * (m - 1) / m)
     grids = xp.meshgrid(*rows, indexing="ij")
-    return xp.stack([*[g.ravel() for g in reversed(grids)], xp.ones(prod(sizes))], 1)
+    return xp.stack([*[g.ravel() for g in reversed(grids)], xp.ones(grids[0].size, grids[0].dtype)], 1)
