@@ -31,7 +31,7 @@ def or_reference(out, reference, x, taps):
 @functools.lru_cache(maxsize=32)
 def tiles(taps, dtype):
     """The map as dense tiles, to be read only: (slice of outputs, slice of inputs, matrix)."""
-    found, (places, weights) = [], taps.table(np)
+    found, (places, weights) = [], taps.table(np, dtype)
     for i in range(0, len(places), TILE):
         place, weight = places[i:i + TILE], weights[i:i + TILE]
         low, high = int(place.min()), int(place.max()) + 1

@@ -12,7 +12,14 @@ from ..define import casting, composite, op
 from .pad import Places, outer_index, resized
 
 
-# ---- taps: functions of an array module, which compute in float64 ------------------------------------------
+# ---- taps: functions of an array module, and of `r`, which rounds to the numbers that count -----------------
+# A grid that is off in its last bit puts positions on the other side of a pixel. So each step is rounded where
+# PyTorch's is, to float32 for images of up to 32 bits; a product and its sum are rounded once. All in float64.
+def rounding(xp, dtype):
+    """The function that rounds float64 to float32, or does nothing for images in float64."""
+    return (lambda x: x) if dtype == "float64" else lambda x: xp.asarray(x).astype("float32").astype("float64")
+
+
 def ratio(size, out, scale, align_corners):
     """The distance, in input positions, between neighbouring outputs."""
     if align_corners:
@@ -20,51 +27,65 @@ def ratio(size, out, scale, align_corners):
     return 1 / scale if scale else size / out
 
 
-def centers(xp, size, out, scale, align_corners):
+def centers(xp, r, size, out, scale, align_corners):
     """The position of each output in the input."""
-    step = ratio(size, out, scale, align_corners)
+    step = r(ratio(size, out, scale, align_corners))
     i = xp.arange(out)
-    return i * step if align_corners else (i + 0.5) * step - 0.5
+    return r(i * step if align_corners else (i + 0.5) * step - 0.5)
 
 
-def linear_taps(xp, size, out, scale, align_corners):
-    x = xp.maximum(centers(xp, size, out, scale, align_corners), 0)
+def linear_taps(xp, r, size, out, scale, align_corners):
+    x = xp.maximum(centers(xp, r, size, out, scale, align_corners), 0)
     first = xp.minimum(x.astype("int64"), size - 1)
-    rest = xp.clip(x - first, 0, 1)
-    return xp.stack([first, xp.minimum(first + 1, size - 1)], 1), xp.stack([1 - rest, rest], 1)
+    rest = xp.clip(r(x - first), 0, 1)
+    return xp.stack([first, xp.minimum(first + 1, size - 1)], 1), xp.stack([r(1 - rest), rest], 1)
 
 
-def cubic_taps(xp, size, out, scale, align_corners):
-    x = centers(xp, size, out, scale, align_corners)
+def cubic_taps(xp, r, size, out, scale, align_corners):
+    x = centers(xp, r, size, out, scale, align_corners)
     first = xp.floor(x)
-    places = first[:, None] + xp.arange(-1, 3)
-    return xp.clip(places, 0, size - 1).astype("int64"), cubic(xp, x[:, None] - places, -0.75)
+    t = r(x - first)
+    rest, a = r(1 - t), -0.75
+    weights = outer(r, r(t + 1), a), inner(r, t, a), inner(r, rest, a), outer(r, r(rest + 1), a)
+    return xp.clip(first[:, None] + xp.arange(-1, 3), 0, size - 1).astype("int64"), xp.stack(weights, 1)
 
 
-def cubic(xp, x, a):
-    """Keys' cubic convolution kernel (1981), with slope `a` at 1."""
+# Keys' cubic convolution kernel (1981), with slope `a` at 1: for x up to 1, and for x from 1 to 2.
+def inner(r, x, a):
+    return r(r(r(r((a + 2) * x - (a + 3)) * x) * x) + 1)
+
+
+def outer(r, x, a):
+    return r(r(r(r(a * x - 5 * a) * x + 8 * a) * x) - 4 * a)
+
+
+def cubic(xp, r, x):
+    """That kernel with slope -0.5, anywhere, each product and its sum rounded once."""
     x = xp.abs(x)
-    inner = ((a + 2) * x - (a + 3)) * x * x + 1
-    outer = ((x - 5) * x + 8) * x * a - 4 * a
-    return xp.where(x <= 1, inner, xp.where(x < 2, outer, 0))
+    near, far = r(r(r(1.5 * x - 2.5) * x) * x + 1), r(r(r(-0.5 * x + 2.5) * x - 4) * x + 2)
+    return xp.where(x < 1, near, xp.where(x < 2, far, 0))
 
 
 def smoothed_taps(filter, reach):
     """Taps of a filter that is stretched when shrinking, so that every input position counts (antialias)."""
-    def taps(xp, size, out, scale, align_corners):
-        step = ratio(size, out, scale, align_corners)
-        stretch = max(step, 1.0)
-        center = (xp.arange(out) + 0.5) * step
-        low = xp.maximum((center - reach * stretch + 0.5).astype("int64"), 0)
-        high = xp.minimum((center + reach * stretch + 0.5).astype("int64"), size)
+    def taps(xp, r, size, out, scale, align_corners):
+        step = r(ratio(size, out, scale, align_corners))
+        stretch = xp.maximum(step, 1.0)
+        center, support = r((xp.arange(out) + 0.5) * step), r(reach * stretch)
+        low = xp.maximum(r(r(center - support) + 0.5).astype("int64"), 0)
+        high = xp.minimum(r(r(center + support) + 0.5).astype("int64"), size)
         places = low[:, None] + xp.arange(int((high - low).max(initial=1)))
-        weight = xp.where(places < high[:, None], filter(xp, (places - center[:, None] + 0.5) / stretch), 0)
-        return xp.where(places < high[:, None], places, low[:, None]), weight / weight.sum(1, keepdims=True)
+        weight = filter(xp, r, r(r(r(places - center[:, None]) + 0.5) * r(1 / stretch)))
+        weight = xp.where(places < high[:, None], weight, 0)
+        total = 0
+        for column in weight.T:
+            total = r(total + column)
+        return xp.where(places < high[:, None], places, low[:, None]), r(weight / total[:, None])
     return taps
 
 
-def triangle(xp, x):
-    return xp.maximum(1 - xp.abs(x), 0)
+def triangle(xp, r, x):
+    return xp.maximum(r(1 - xp.abs(x)), 0)
 
 
 def adaptive_bounds(xp, size, out):
@@ -73,7 +94,7 @@ def adaptive_bounds(xp, size, out):
     return i * size // max(out, 1), -(-(i + 1) * size // max(out, 1))
 
 
-def mean_taps(xp, size, out, scale, align_corners):
+def mean_taps(xp, r, size, out, scale, align_corners):
     """The mean of each of the windows that divide the input."""
     start, end = adaptive_bounds(xp, size, out)
     places = start[:, None] + xp.arange(int((end - start).max(initial=1)))
@@ -83,7 +104,7 @@ def mean_taps(xp, size, out, scale, align_corners):
 
 
 FILTERS = {"linear": linear_taps, "cubic": cubic_taps, "smooth linear": smoothed_taps(triangle, 1),
-           "smooth cubic": smoothed_taps(lambda xp, x: cubic(xp, x, -0.5), 2), "mean": mean_taps}
+           "smooth cubic": smoothed_taps(cubic, 2), "mean": mean_taps}
 
 
 class Taps(NamedTuple):
@@ -95,13 +116,16 @@ class Taps(NamedTuple):
     scale: float | None = None
     align_corners: bool = False
 
-    def table(self, xp):
-        """Positions (out, taps), ints, and weights (out, taps), float64: output i sums ``weight[i] * x[place[i]]``."""
-        return FILTERS[self.filter](xp, self.size, self.out, self.scale, self.align_corners)
+    def table(self, xp, dtype):
+        """Positions (out, taps), ints, and weights (out, taps): output i sums ``weight[i] * x[place[i]]``.
 
-    def each(self, xp):
+        The weights are float64, with the values that they have for images of `dtype`.
+        """
+        return FILTERS[self.filter](xp, rounding(xp, dtype), self.size, self.out, self.scale, self.align_corners)
+
+    def each(self, xp, dtype):
         """For each tap, one after the other, the positions and the weights of all outputs."""
-        return zip(*[columns.T for columns in self.table(xp)])
+        return zip(*[columns.T for columns in self.table(xp, dtype)])
 
 
 # ---- the two ops -------------------------------------------------------------------------------------------
@@ -129,7 +153,8 @@ def _interpolate(F, input, *, taps):
     for axis, tap in enumerate(taps, input.ndim - len(taps)):
         if tap is not None:
             x = out
-            out = sum(F.index_select(x, place, dim=axis) * along(weight, x, axis) for place, weight in tap.each(F.xp))
+            out = sum(F.index_select(x, place, dim=axis) * along(weight, x, axis)
+                      for place, weight in tap.each(F.xp, x.dtype))
     return F.xp.clip(F.xp.rint(out), 0, 255).astype("uint8") if input.dtype == "uint8" else out
 
 
@@ -144,7 +169,7 @@ def interpolate_backward(F, grad, *, taps):
             x = out
             shape = (*x.shape[:axis], tap.size, *x.shape[axis + 1:])
             out = sum(F.index_select_backward(x * along(weight, x, axis), place, shape=shape, dim=axis)
-                      for place, weight in tap.each(F.xp))
+                      for place, weight in tap.each(F.xp, x.dtype))
     return out
 
 

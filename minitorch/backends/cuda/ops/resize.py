@@ -16,7 +16,7 @@ RESAMPLE = Kernel("resize.cu", "resample", "U* out, const T* input, const i32* s
 @functools.lru_cache(maxsize=64)
 def table(F, taps, transposed, dtype):
     """Starts, positions and weights of a map, or of its transpose, on the device, and how many outputs it has."""
-    place, weight = taps.table(np)
+    place, weight = taps.table(np, dtype)
     output = np.repeat(np.arange(taps.out, dtype=np.int32), place.shape[1])
     place, weight = place.astype(np.int32).reshape(-1), weight.reshape(-1)
     kept = weight != 0
