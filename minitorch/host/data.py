@@ -5,13 +5,14 @@ tensors are in `ops/creation`.
 """
 
 import builtins
+import math
 import mmap
 import os
 
 import numpy as np
 
 from ..core import dtypes, ranges
-from ..core.arrays import pointer
+from ..core.arrays import is_floating, pointer
 from ..core.device import get, host
 from ..core.dtypes import as_np, get_default_dtype
 from ..core.registry import extends
@@ -259,36 +260,81 @@ def numbers_between(start, end, step, dtype):
         start, end, step = int(start), int(end), int(step)
         if step == 0:
             raise ValueError("step must be nonzero, also as a whole number: pass a floating-point dtype")
-    n = int(np.ceil((end - start) / step))
-    values = start + np.arange(n, dtype="int64" if found.kind in "iub" else "float64") * step
-    return values.astype(found)
+        return at_steps(start, step, -((start - end) // step), found)
+    return at_steps(start, step, int(np.ceil((end - start) / step)), found)
 
 
 def numbers_up_to(start, end, step, dtype):
     """Numbers from `start` to `end`, both included, as a NumPy array of `dtype`."""
-    n = int(np.floor((end - start) / step)) + 1
-    return (start + np.arange(n) * step).astype(as_np(dtype))
+    found = as_np(dtype)
+    if is_half(found):
+        start, end, step = [np.float32(x) for x in (start, end, step)]
+    i = np.arange(int(np.floor((end - start) / step)) + 1)
+    return (start + (i.astype("float32") if is_half(found) else i) * step).astype(found)
+
+
+def is_half(found):
+    """True for the dtypes of 16 bits."""
+    return is_floating(found) and found.itemsize == 2
+
+
+def at_steps(start, step, n, found):
+    """``start + i * step`` as NumPy array of the dtype `found`: in float64, for 16 bits in float32.
+
+    These are PyTorch's numbers, except that it computes those that fill a vector of the processor from the first one of
+    the vector on, which is rounded already.
+    """
+    if found.kind in "iub":
+        return (start + np.arange(n) * step).astype(found)
+    if is_half(found):
+        start, step = np.float32(start), np.float32(step)
+    start, step, i = float(start), float(step), np.arange(n, dtype="float64")
+    if start.is_integer() and step.is_integer():
+        return (start + i * step).astype(found)
+    values = fused(step, i, start)
+    return (values.astype("float32") if is_half(found) else values).astype(found)
+
+
+def fused(a, b, c):
+    """``a * b + c`` of float64, rounded once, as processors do that have an instruction for it.
+
+    T. J. Dekker, "A floating-point technique for extending the available precision", 1971.
+    """
+    def halves(x):
+        high = x * 134217729.0                             # 2 ** 27 + 1
+        high = high - (high - x)
+        return high, x - high
+    with np.errstate(all="ignore"):
+        product = np.multiply(a, b)
+        (ah, al), (bh, bl) = halves(np.float64(a)), halves(np.float64(b))
+        rest = ((ah * bh - product) + ah * bl + al * bh) + al * bl
+        total = product + c
+        part = total - product
+        found = total + (((product - (total - part)) + (c - part)) + rest)
+        return np.where(np.isfinite(found), found, total)
 
 
 def spaced(start, end, steps, found):
     """`steps` numbers at equal distances, in the NumPy dtype `found`.
 
-    Counted from both ends, as PyTorch counts, so that both bounds are exact and the middle is symmetric. A float32 is
-    rounded once, as by a fused multiply-add.
+    Counted from both ends, as PyTorch counts, so that both bounds are exact and the middle is symmetric. Products and
+    sums are rounded at once to float32 or float64, and one after the other to 16 bits, as in PyTorch.
     """
     if steps == 1:
         return np.array([start]).astype(found)
-    if found == np.float32:
-        start, end, i = np.float32(start), np.float32(end), np.arange(steps)
-        step = np.float64((end - start) / np.float32(max(steps - 1, 1)))
-        return np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)).astype(found)
-    wide = (found.type if found.kind == "c" else
-            np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32)
-    if found.kind in "iu":
-        start, end = int(start), int(end)
-    step = wide((end - start) / (steps - 1)) if steps else 0
-    i = np.arange(steps).astype(wide)
-    low, high = wide(start) + step * i, wide(end) - step * (steps - 1 - i)
+    if found.kind == "c":
+        first, last, low = found.type(start), found.type(end), np.arange(steps).astype(found)
+        step = (last - first) / found.type(max(steps - 1, 1))
+        low, high = first + step * low, last - step * low[::-1]
+    elif is_half(found):
+        first, last, low = [np.asarray(x).astype(found) for x in (start, end, np.arange(steps))]
+        step = (last - first) / np.asarray(max(steps - 1, 1)).astype(found)
+        low, high = first + step * low, last - step * low[::-1]
+    else:
+        wide = np.float32 if found == np.float32 else np.float64
+        first, last = [wide(int(x) if found.kind in "iu" else x) for x in (start, end)]
+        step, low = np.float64((last - first) / wide(max(steps - 1, 1))), np.arange(steps, dtype="float64")
+        low, high = fused(step, low, np.float64(first)), fused(-step, low[::-1], np.float64(last))
     return np.where(np.arange(steps) < steps // 2, low, high).astype(found)
 
 
@@ -297,7 +343,19 @@ def powers(base, start, end, steps, found):
     if found.kind in "iu":
         start, end = int(start), int(end)
     exponents = spaced(start, end, steps, np.dtype("float64") if found.kind in "iu" else found)
-    return np.power(float(base), exponents).astype(found)
+    if found.kind in "iuc":
+        return np.power(float(base), exponents).astype(found)
+    base = float(np.asarray(base).astype(found))
+    return np.array([power(base, float(x)) for x in exponents], "float64").astype(found)
+
+
+def power(base, x):
+    """``base ** x`` by the C library, infinite or NaN where Python raises an error."""
+    try:
+        return math.pow(base, x)
+    except (OverflowError, ValueError):
+        with np.errstate(all="ignore"):
+            return np.float64(base) ** x
 
 
 def identity(n, m, found):

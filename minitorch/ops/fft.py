@@ -13,12 +13,12 @@ import math
 from ..core import dtypes
 from ..core.device import device as Device
 from ..core.errors import checked_dim
-from .creation.create import empty, placed
+from .creation.create import arange, placed
 from .define import composite, op
 from .elementwise.complex import complex_type, conj
 from .indexing.index import _slice
 from .nn.pad import constant_pad_nd
-from .shapes.join import roll
+from .shapes.join import cat, roll
 from .shapes.shape import _to
 
 NORMS = (None, "backward", "forward", "ortho")
@@ -222,13 +222,13 @@ def frequencies(name, doc):
         dtype = dtypes.get_default_dtype() if dtype is None else dtype
         if dtype.category < dtypes.FLOATING:
             raise RuntimeError(f"{name} requires a floating point or complex dtype, got {dtype}")
-        n, make = n.__index__(), getattr(empty(0, device="cpu").backend.xp.fft, name)
-        if n and d:
-            array = make(n, d)
-        else:                                              # infinite, and 0 * inf at 0, as in PyTorch
-            array = make(n or 1, 1.0)[:n if name == "fftfreq" else None] * math.inf
-        array = array.astype(dtypes.as_np(dtype))
-        return placed(array, out, Device("cpu") if device is None else device, requires_grad)
+        device = Device("cpu") if device is None else device
+        n, found = n.__index__(), dtypes.as_np(dtype)
+        places = arange(0, (n + 1) // 2 if name == "fftfreq" else n // 2 + 1, dtype=dtype, device=device)
+        if name == "fftfreq":
+            places = cat([places, arange(-(n // 2), 0, dtype=dtype, device=device)])
+        array = (places * (1 / (n * d) if n and d else math.inf)).array        # infinite, and 0 * inf at 0, as in PyTorch
+        return placed(places.backend.to_host(array).astype(found), out, device, requires_grad)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc + " For `n` samples, `d` apart."
     return composite(call, namespace="fft")

@@ -1,7 +1,7 @@
 """The windows of ``torch.signal.windows``: `M` weights that fall off towards both ends. No op definitions.
 
 `sym` False gives the first weights of the window that is one longer, as a Fourier transform wants them. Below, n is
-M - 1, or M for these, and k = 0 ... M - 1. They are computed in float64. ValueError for a negative `M` and for dtypes
+M - 1, or M for these, and k = 0 ... M - 1, at places that are rounded as PyTorch's. ValueError for a negative `M` and for dtypes
 other than float32 and float64; the default dtype if none is given. F. J. Harris, "On the use of windows for harmonic
 analysis with the discrete Fourier transform", Proceedings of the IEEE 66 (1978); J. F. Kaiser and R. W. Schafer (1980);
 A. H. Nuttall, "Some windows with very good sidelobe behavior" (1981).
@@ -9,28 +9,36 @@ A. H. Nuttall, "Some windows with very good sidelobe behavior" (1981).
 
 import math
 
-from ...core.dtypes import float64, get_default_dtype
+from ...core.dtypes import get_default_dtype
 from ..define import composite
-from .create import arange
-from .windows import bessel, triangle
+from ..elementwise.special import i0
+from .create import linspace, ones
+from .windows import exact
 
 
 def made(name, formula, M, sym, dtype, device, requires_grad, single=True):
-    """``formula(k, n)`` at the places k of a window; `single`: a window of one weight is 1, whatever the formula."""
+    """``formula(M, n, places)``, which asks for places ``places(first, last)`` at equal distances.
+
+    `single`: a window of one weight is 1, whatever the formula.
+    """
     dtype = get_default_dtype() if dtype is None else dtype
     if dtype.name not in ("float32", "float64"):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
-    k = arange(M, dtype=float64, device=device)
-    weights = k + 1 if M < (2 if single else 1) else formula(k, M - 1 if sym or M < 2 else M)
-    return weights.to(dtype).requires_grad_(requires_grad)
+    if M < (2 if single else 1):
+        weights = ones(M, dtype=dtype, device=device)
+    else:
+        weights = formula(M, M - 1 if sym or M < 2 else M,
+                          lambda first, last: linspace(first, last, M, dtype=dtype, device=device))
+    return weights.requires_grad_(requires_grad)
 
 
 def cosines(a):
     """The formula ``a[0] - a[1] cos(2 pi k / n) + a[2] cos(4 pi k / n) - ...``."""
-    def formula(k, n):
-        terms = [(k * (2 * math.pi * i / n)).cos() * ((-1) ** i * w) for i, w in enumerate(a)]
+    def formula(M, n, places):
+        angle = places(0, (M - 1) * (2 * math.pi / n))
+        terms = [exact(i * angle, "cos") * ((-1) ** i * w) for i, w in enumerate(a)]
         return sum(terms[1:], terms[0])
     return formula
 
@@ -38,7 +46,7 @@ def cosines(a):
 @composite(namespace="signal.windows")
 def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """The Bartlett window, a triangle: ``1 - |2 k / n - 1|``."""
-    return made("bartlett", triangle, M, sym, dtype, device, requires_grad)
+    return made("bartlett", lambda M, n, places: 1 - places(-1, -1 + (M - 1) * (2 / n)).abs(), M, sym, dtype, device, requires_grad)
 
 
 @composite(namespace="signal.windows")
@@ -50,8 +58,10 @@ def blackman(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad
 @composite(namespace="signal.windows")
 def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """The cosine window: ``sin(pi (k + 0.5) / (n + 1))``."""
-    return made("cosine", lambda k, n: ((k + 0.5) * (math.pi / (n + 1))).sin(), M, sym, dtype, device, requires_grad,
-                False)
+    def formula(M, n, places):
+        step = math.pi / (n + 1)
+        return exact(places(0.5 * step, (0.5 + (M - 1)) * step), "sin")
+    return made("cosine", formula, M, sym, dtype, device, requires_grad, False)
 
 
 @composite(namespace="signal.windows")
@@ -61,8 +71,11 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, d
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
-    return made("exponential", lambda k, n: (-(k - (n / 2 if center is None else center)).abs() / tau).exp(), M, sym,
-                dtype, device, requires_grad, False)
+
+    def formula(M, n, places):
+        middle = n / 2 if center is None else center
+        return exact(-places(-middle * (1 / tau), (-middle + (M - 1)) * (1 / tau)).abs(), "exp")
+    return made("exponential", formula, M, sym, dtype, device, requires_grad, False)
 
 
 @composite(namespace="signal.windows")
@@ -70,8 +83,11 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requ
     """The Gaussian window: ``exp(-((k - n / 2) / std) ** 2 / 2)``."""
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
-    return made("gaussian", lambda k, n: (((k - n / 2) / std) ** 2 * -0.5).exp(), M, sym, dtype, device,
-                requires_grad, False)
+
+    def formula(M, n, places):
+        step = 1 / (std * math.sqrt(2))
+        return exact(-places(-n / 2 * step, (-n / 2 + (M - 1)) * step) ** 2, "exp")
+    return made("gaussian", formula, M, sym, dtype, device, requires_grad, False)
 
 
 @composite(namespace="signal.windows")
@@ -107,7 +123,11 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requ
     """The Kaiser window: ``i0(beta sqrt(1 - (2 k / n - 1) ** 2)) / i0(beta)``."""
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-    return made("kaiser", bessel(beta), M, sym, dtype, device, requires_grad)
+
+    def formula(M, n, places):
+        k = places(-beta, min(beta, -beta + (M - 1) * (2.0 * beta / n)))
+        return i0((beta * beta - k ** 2).sqrt()) / i0(k.new_full((), beta))
+    return made("kaiser", formula, M, sym, dtype, device, requires_grad)
 
 
 @composite(namespace="signal.windows")

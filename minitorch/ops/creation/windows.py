@@ -10,6 +10,7 @@ import math
 
 from ...core.dtypes import get_default_dtype
 from ..define import composite
+from ..elementwise.compare import where
 from ..elementwise.special import i0
 from .create import arange, empty, ones
 
@@ -44,7 +45,12 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
 
 
 def cosine(alpha, beta):
-    return lambda k, n: alpha - beta * (k * (2 * math.pi / n)).cos()
+    return lambda k, n: exact(k * (2 * math.pi / n), "cos") * -beta + alpha
+
+
+def exact(x, name):
+    """A function of `x` that is rounded once to its dtype, as the C library's is; the processor's vectors differ."""
+    return getattr(x.double(), name)().to(x.dtype)
 
 
 @composite(method=False)
@@ -53,7 +59,7 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
     """The Blackman window, ``0.42 - 0.5 * cos(2 pi k / n) + 0.08 * cos(4 pi k / n)``."""
     def formula(k, n):
         angle = k * (math.pi / n)
-        return (angle * 4).cos() * 0.08 - (angle * 2).cos() * 0.5 + 0.42
+        return exact(angle * 4, "cos") * 0.08 - exact(angle * 2, "cos") * 0.5 + 0.42
     return made("blackman_window", formula, window_length, periodic, dtype, device, requires_grad)
 
 
@@ -65,7 +71,8 @@ def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, de
 
 
 def triangle(k, n):
-    return 1 - (k * (2 / n) - 1).abs()
+    x = k * (2 / n)
+    return where(k > n // 2, 2 - x, x)
 
 
 @composite(method=False)
@@ -77,6 +84,6 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout
 
 def bessel(beta):
     def formula(k, n):
-        x = k * (2 / n) - 1
-        return i0(beta * (1 - x * x).clamp(min=0).sqrt()) / i0(k.new_full((), beta))
+        half = k.new_full((), n / 2)
+        return i0(k.new_full((), beta) * (1 - ((k - half) / half) ** 2).sqrt()) / i0(k.new_full((), beta))
     return formula

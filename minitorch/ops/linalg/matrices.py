@@ -8,6 +8,7 @@ import builtins
 
 from ... import return_types
 from ...core.arrays import is_inexact
+from ...core.dtypes import float32, float64
 from ...core.errors import ArrayLinAlgError, worded
 from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
@@ -511,7 +512,8 @@ def vander(x, N=None):
     if N <= 1:
         raise RuntimeError("N must be greater than 1.")
     x = x if x.array.ndim else x.unsqueeze(0)
-    columns = x.unsqueeze(-1).expand(*x.shape, N - 1).cumprod(-1)
+    columns = x.unsqueeze(-1).expand(*x.shape, N - 1)
+    columns = columns.cumprod(-1, dtype=float64 if x.dtype is float32 else None).to(columns.dtype)
     ones = wrap(x.backend.xp.ones((*x.shape, 1), columns.array.dtype), x.backend)
     return cat([ones, columns], -1)
 
@@ -522,5 +524,5 @@ def old_vander(x, N=None, increasing=False):
     if x.array.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     N = len(x) if N is None else N
-    powers = wrap(x.backend.xp.arange(N)[::1 if increasing else -1].copy(), x.backend)
-    return x.unsqueeze(-1) ** powers
+    powers = vander(x, N) if N > 1 else x.new_ones((len(x), N))
+    return powers if increasing else powers.flip(1)
