@@ -281,8 +281,8 @@ def is_half(found):
 def at_steps(start, step, n, found):
     """``start + i * step`` as NumPy array of the dtype `found`: in float64, for 16 bits in float32.
 
-    These are PyTorch's numbers, except that it computes those that fill a vector of the processor from the first one of
-    the vector on, which is rounded already.
+    These are PyTorch's numbers, except that it computes those that fill a vector of the processor
+    from the first one of the vector on, which is rounded already.
     """
     if found.kind in "iub":
         return (start + np.arange(n) * step).astype(found)
@@ -298,27 +298,35 @@ def at_steps(start, step, n, found):
 def fused(a, b, c):
     """``a * b + c`` of float64, rounded once, as processors do that have an instruction for it.
 
-    T. J. Dekker, "A floating-point technique for extending the available precision", 1971.
+    S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded sums", 2008.
     """
     def halves(x):
         high = x * 134217729.0                             # 2 ** 27 + 1
         high = high - (high - x)
         return high, x - high
+
+    def added(x, y):                                       # the sum, and what its rounding lost
+        total = x + y
+        part = total - x
+        return total, (x - (total - part)) + (y - part)
+
     with np.errstate(all="ignore"):
         product = np.multiply(a, b)
         (ah, al), (bh, bl) = halves(np.float64(a)), halves(np.float64(b))
-        rest = ((ah * bh - product) + ah * bl + al * bh) + al * bl
-        total = product + c
-        part = total - product
-        found = total + (((product - (total - part)) + (c - part)) + rest)
-        return np.where(np.isfinite(found), found, total)
+        low, lost = added(c, ((ah * bh - product) + ah * bl + al * bh) + al * bl)
+        total, rest = added(product, low)
+        low, lost = map(np.asarray, added(lost, rest))     # rounded to odd: so a tie stays none
+        even = (lost != 0) & (low.view("int64") & 1 == 0)
+        low = np.where(even, np.nextafter(low, np.copysign(np.inf, lost)), low)
+        return np.where(np.isfinite(total + low), total + low, product + c)
 
 
 def spaced(start, end, steps, found):
     """`steps` numbers at equal distances, in the NumPy dtype `found`.
 
-    Counted from both ends, as PyTorch counts, so that both bounds are exact and the middle is symmetric. Products and
-    sums are rounded at once to float32 or float64, and one after the other to 16 bits, as in PyTorch.
+    Counted from both ends, as PyTorch counts, so that both bounds are exact and the middle is
+    symmetric. Products and sums are rounded at once to float32 or float64, and one after the other
+    to 16 bits, as in PyTorch.
     """
     if steps == 1:
         return np.array([start]).astype(found)
@@ -333,7 +341,7 @@ def spaced(start, end, steps, found):
     else:
         wide = np.float32 if found == np.float32 else np.float64
         first, last = [wide(int(x) if found.kind in "iu" else x) for x in (start, end)]
-        step, low = np.float64((last - first) / wide(max(steps - 1, 1))), np.arange(steps, dtype="float64")
+        step, low = float((last - first) / wide(max(steps - 1, 1))), np.arange(steps, dtype="float64")
         low, high = fused(step, low, np.float64(first)), fused(-step, low[::-1], np.float64(last))
     return np.where(np.arange(steps) < steps // 2, low, high).astype(found)
 

@@ -224,10 +224,12 @@ def frequencies(name, doc):
             raise RuntimeError(f"{name} requires a floating point or complex dtype, got {dtype}")
         device = Device("cpu") if device is None else device
         n, found = n.__index__(), dtypes.as_np(dtype)
-        places = arange(0, (n + 1) // 2 if name == "fftfreq" else n // 2 + 1, dtype=dtype, device=device)
+        end = (n + 1) // 2 if name == "fftfreq" else n // 2 + 1
+        places = arange(0, end, dtype=dtype, device=device)
         if name == "fftfreq":
             places = cat([places, arange(-(n // 2), 0, dtype=dtype, device=device)])
-        array = (places * (1 / (n * d) if n and d else math.inf)).array        # infinite, and 0 * inf at 0, as in PyTorch
+        factor = 1 / (n * d) if n and d else math.inf      # and 0 * inf at 0, as in PyTorch
+        array = (places * factor).array
         return placed(places.backend.to_host(array).astype(found), out, device, requires_grad)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc + " For `n` samples, `d` apart."

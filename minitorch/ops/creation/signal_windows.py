@@ -1,7 +1,8 @@
 """The windows of ``torch.signal.windows``: `M` weights that fall off towards both ends. No op definitions.
 
 `sym` False gives the first weights of the window that is one longer, as a Fourier transform wants them. Below, n is
-M - 1, or M for these, and k = 0 ... M - 1, at places that are rounded as PyTorch's. ValueError for a negative `M` and for dtypes
+M - 1, or M for these, and k = 0 ... M - 1, at places that are rounded as PyTorch's. ValueError for a
+negative `M` and for dtypes
 other than float32 and float64; the default dtype if none is given. F. J. Harris, "On the use of windows for harmonic
 analysis with the discrete Fourier transform", Proceedings of the IEEE 66 (1978); J. F. Kaiser and R. W. Schafer (1980);
 A. H. Nuttall, "Some windows with very good sidelobe behavior" (1981).
@@ -46,7 +47,9 @@ def cosines(a):
 @composite(namespace="signal.windows")
 def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """The Bartlett window, a triangle: ``1 - |2 k / n - 1|``."""
-    return made("bartlett", lambda M, n, places: 1 - places(-1, -1 + (M - 1) * (2 / n)).abs(), M, sym, dtype, device, requires_grad)
+    def formula(M, n, places):
+        return 1 - places(-1, -1 + (M - 1) * (2 / n)).abs()
+    return made("bartlett", formula, M, sym, dtype, device, requires_grad)
 
 
 @composite(namespace="signal.windows")

@@ -49,7 +49,7 @@ def cosine(alpha, beta):
 
 
 def exact(x, name):
-    """A function of `x` that is rounded once to its dtype, as the C library's is; the processor's vectors differ."""
+    """A function of `x`, rounded once to its dtype as the C library's; vector libraries differ."""
     return getattr(x.double(), name)().to(x.dtype)
 
 
@@ -85,5 +85,6 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout
 def bessel(beta):
     def formula(k, n):
         half = k.new_full((), n / 2)
-        return i0(k.new_full((), beta) * (1 - ((k - half) / half) ** 2).sqrt()) / i0(k.new_full((), beta))
+        top = k.new_full((), beta)
+        return i0(top * (1 - ((k - half) / half) ** 2).sqrt()) / i0(top)
     return formula

@@ -48,7 +48,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 
 def pixels_of(place, size, align, fused):
-    """Positions from 0 to 2 across an image as numbers of pixels; in images PyTorch rounds once, in volumes twice."""
+    """Positions from 0 to 2 as numbers of pixels: PyTorch rounds once in images, twice in volumes."""
     if align:
         return place * ((size - 1) / 2)
     if fused and place.dtype is float32:
@@ -198,7 +198,7 @@ def affine_grid(theta, size, align_corners=None):
 
 
 def centers_of(theta, size, align):
-    """The positions of the pixels of a row, rounded at each step to the dtype of `theta`, as PyTorch rounds."""
+    """The positions of the pixels of a row, rounded at each step to the dtype of `theta`."""
     if size == 1:
         return theta.backend.xp.zeros(1, theta.array.dtype)
     row = linspace(-1, 1, size, dtype=theta.dtype, device=theta.device)
@@ -208,4 +208,5 @@ def centers_of(theta, size, align):
 def places_of(xp, rows):
     """The positions of all pixels, x first, with a 1 behind: (pixels, n + 1)."""
     grids = xp.meshgrid(*rows, indexing="ij")
-    return xp.stack([*[g.ravel() for g in reversed(grids)], xp.ones(grids[0].size, grids[0].dtype)], 1)
+    one = xp.ones(grids[0].size, grids[0].dtype)
+    return xp.stack([*[g.ravel() for g in reversed(grids)], one], 1)

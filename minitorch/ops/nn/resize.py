@@ -12,12 +12,15 @@ from ..define import casting, composite, op
 from .pad import Places, outer_index, resized
 
 
-# ---- taps: functions of an array module, and of `r`, which rounds to the numbers that count -----------------
-# A grid that is off in its last bit puts positions on the other side of a pixel. So each step is rounded where
-# PyTorch's is, to float32 for images of up to 32 bits; a product and its sum are rounded once. All in float64.
+# ---- taps: functions of an array module, and of `r`, which rounds to the numbers that count -------
+# A grid that is off in its last bit puts positions on the other side of a pixel. So each step is
+# rounded where PyTorch's is, to float32 for images of up to 32 bits; a product and its sum are
+# rounded once. All in float64.
 def rounding(xp, dtype):
     """The function that rounds float64 to float32, or does nothing for images in float64."""
-    return (lambda x: x) if dtype == "float64" else lambda x: xp.asarray(x).astype("float32").astype("float64")
+    if dtype == "float64":
+        return lambda x: x
+    return lambda x: xp.asarray(x).astype("float32").astype("float64")
 
 
 def ratio(size, out, scale, align_corners):
@@ -47,7 +50,8 @@ def cubic_taps(xp, r, size, out, scale, align_corners):
     t = r(x - first)
     rest, a = r(1 - t), -0.75
     weights = outer(r, r(t + 1), a), inner(r, t, a), inner(r, rest, a), outer(r, r(rest + 1), a)
-    return xp.clip(first[:, None] + xp.arange(-1, 3), 0, size - 1).astype("int64"), xp.stack(weights, 1)
+    places = xp.clip(first[:, None] + xp.arange(-1, 3), 0, size - 1)
+    return places.astype("int64"), xp.stack(weights, 1)
 
 
 # Keys' cubic convolution kernel (1981), with slope `a` at 1: for x up to 1, and for x from 1 to 2.
@@ -117,11 +121,13 @@ class Taps(NamedTuple):
     align_corners: bool = False
 
     def table(self, xp, dtype):
-        """Positions (out, taps), ints, and weights (out, taps): output i sums ``weight[i] * x[place[i]]``.
+        """Positions (out, taps), ints, and weights (out, taps).
 
-        The weights are float64, with the values that they have for images of `dtype`.
+        Output i sums ``weight[i] * x[place[i]]``. The weights are float64, with the values that
+        they have for images of `dtype`.
         """
-        return FILTERS[self.filter](xp, rounding(xp, dtype), self.size, self.out, self.scale, self.align_corners)
+        taps = FILTERS[self.filter]
+        return taps(xp, rounding(xp, dtype), self.size, self.out, self.scale, self.align_corners)
 
     def each(self, xp, dtype):
         """For each tap, one after the other, the positions and the weights of all outputs."""

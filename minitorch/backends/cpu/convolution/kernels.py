@@ -49,7 +49,8 @@ def run_forward(F, x, weight, bias, geometry, out):
     p = Problem("forward", len(x), x.shape[1], len(weight), x.shape[2:], weight.shape[2:], out.shape[2:], geometry,
                 x.dtype)
     method, levels = choose_for(F, p, x, weight)
-    forward(F, p, method, levels and small.bounds(p, levels, weight), x, weight, bias, geometry, out)
+    bounds = levels and small.bounds(p, levels, weight)
+    forward(F, p, method, bounds, x, weight, bias, geometry, out)
 
 
 def forward(F, p, method, bounds, x, weight, bias, geometry, out):

@@ -30,10 +30,10 @@ def most(xp, dtype):
 
 
 class Levels(NamedTuple):
-    """Magnitudes of an array (N, C, *size): `largest` (N,) of each x[i], `sums` (N, C) of each x[i, c].
+    """Magnitudes of an array x (N, C, *size): `largest` (N,) of x[i], `sums` (N, C) of x[i, c].
 
-    `level` is True if no number of any x[i] lies far above the others, or is infinite or NaN; `alive` if each pixel of
-    each group of channels has one that is not zero.
+    `level` is True if no number of any x[i] lies far above the others, or is infinite or NaN;
+    `alive` if each pixel of each group of channels has a number that is not zero.
     """
 
     largest: object
@@ -51,12 +51,14 @@ def levels(F, x, groups=None):
         buffer = xp.empty(rows[part].shape, x.dtype) if buffer is None else buffer
         size = xp.abs(rows[part], out=buffer[:part.stop - part.start])
         sums[part] = row_sums(xp, size.reshape(-1, width)).reshape(-1, channels)
-        if groups is not None:                             # the largest numbers of pixels, and then of those
-            size = xp.maximum.reduce(size.reshape(len(size), groups, -1, width), 2).reshape(len(size), -1)
+        if groups is not None:                             # the largest numbers of pixels
+            size = xp.maximum.reduce(size.reshape(len(size), groups, -1, width), 2)
+            size = size.reshape(len(size), -1)
             alive = alive and bool(size.all())
         xp.maximum.reduce(size, 1, out=largest[part])
     mean = sums.sum(1, dtype="float64") * (LEVEL / rows.shape[1])
-    return Levels(largest, sums, bool((largest <= xp.minimum(mean, most(xp, x.dtype))).all()), alive)
+    level = bool((largest <= xp.minimum(mean, most(xp, x.dtype))).all())
+    return Levels(largest, sums, level, alive)
 
 
 def is_finite(F, x):

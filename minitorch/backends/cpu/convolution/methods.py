@@ -40,7 +40,7 @@ COSTS = {
     "partial": 1.5,            # an element of the gradient of the weight for one image
     "winograd": 4.0,           # an element of input or output through its transforms
     "winograd weight": 77.0,   # an element of the weight through its transforms
-    "transform": 1e5,          # Winograd's or Fourier's, of whatever size: its arrays, and the small results (`small.py`)
+    "transform": 1e5,          # Winograd's or Fourier's, of whatever size, and small results
     "settle": 1.0,             # an element of input or output, looked at for that
     "fft": 1.5,                # an element of a transform, times log2 of its size
     "plane": 2000.0,           # a transform, of whatever size
@@ -182,6 +182,7 @@ def rows_cost(p):
 
 
 def settling(p):
+    """What a transform costs in any case, with the search for results that are too small."""
     return COSTS["transform"] + COSTS["settle"] * (p.inputs + p.results)
 
 
@@ -203,7 +204,8 @@ def fft_cost(p):
         return None
     planes = p.images * (p.channels + p.outputs) + weights
     products = size // 2 * p.images * p.outputs * p.channels // p.geometry.groups
-    return settling(p) + planes * (COSTS["plane"] + COSTS["fft"] * size * log2(size + 1)) + COSTS["frequency"] * products
+    transforms = planes * (COSTS["plane"] + COSTS["fft"] * size * log2(size + 1))
+    return settling(p) + transforms + COSTS["frequency"] * products
 
 
 def depthwise_cost(p):
@@ -215,7 +217,7 @@ def depthwise_cost(p):
 
 METHODS = {"channels": channels_cost, "pixels": pixels_cost, "images": images_cost, "rows": rows_cost,
            "winograd": winograd_cost, "fft": fft_cost, "depthwise": depthwise_cost}
-TRANSFORMS = ("winograd", "fft")       # they take numbers that are level, see `level.py`, and need `small.py` after them
+TRANSFORMS = ("winograd", "fft")       # of numbers that are level (`level.py`), then `small.py`
 MIXING = (*TRANSFORMS, "depthwise")    # which takes numbers that are finite
 
 
@@ -229,8 +231,10 @@ def choose(problem):
 
 
 def choose_for(F, problem, *arrays):
-    """The method by `choose`, or one that mixes no numbers if that one would lose precision; and, for those in
-    `TRANSFORMS`, the `Levels` of the arrays."""
+    """The method by `choose`, or one that mixes no numbers if that one would lose precision.
+
+    And for those in `TRANSFORMS` the `Levels` of both arrays; else None.
+    """
     method, found = choose(problem), None
     if method in TRANSFORMS:
         found = levels(F, arrays[0], problem.geometry.groups), levels(F, arrays[1])

@@ -1,18 +1,17 @@
 """Results too small for a method that mixes numbers: they are summed plainly, one by one.
 
-Fourier transforms and Winograd's filtering are off by up to ``4 u max|x| sum|w|`` (`level.py`), so where the plain sum
-is exactly zero they leave 1e-9, and a program that takes the sign of a gradient reads noise. So each result that is no
-larger than that error is summed again as it is defined: zeros are zeros then, and a small number is as
-exact as a large one. Of random numbers one result in 10,000 is that small. Where more than one in `MOST` is, in images
-with dead regions, those whose window holds zeros alone are found first; and if there are still too many, the functions
-here return False, and a method that mixes nothing computes the whole.
+Fourier transforms and Winograd's filtering are off by up to ``4 u max|x| sum|w|`` (`level.py`). So
+where the plain sum is exactly zero they leave 1e-9, and a program that takes the sign of a gradient
+reads noise. Each result that is no larger than that error is summed again as it is defined: zeros
+are zeros then, and a small number is as exact as a large one. Of random numbers one result in 10,000
+is that small. Where more than one in `MOST` is, in images with dead regions, the functions here
+return False, and a method that mixes nothing computes the whole.
 """
 
 from math import prod
 
 import numpy as np
 
-from ....ops.nn.windows import shifted
 from ..blocks import evenly
 from .im2col import not_cut
 
@@ -22,10 +21,11 @@ GATHERED = 1 << 20             # numbers gathered for some results at once
 
 
 def bounds(problem, levels, weight):
-    """The errors of a convolution's results, (N,): for each image the largest of those of all outputs.
+    """The errors of a convolution's results, (N,): for each image the largest of all outputs.
 
-    None where no result can be zero: each window holds a pixel that is not, no number of `weight` is, and they are no
-    integers, of which products can add up to zero exactly. So dense images need not be looked through.
+    None where no result can be zero, so that dense images need not be looked through: each window
+    holds a pixel that is not zero, no number of `weight` is, and they are no integers, whose
+    products can add up to zero exactly.
     """
     turned = problem.task == "input"
     p, (images, weights) = problem.turned if turned else problem, levels
@@ -62,7 +62,8 @@ def places_of(F, out, bound):
             size = xp.abs(block, out=buffer[:len(block), :block.shape[1]])
             if xp.count_nonzero(xp.less_equal(size, limit, out=where)):
                 at = xp.flatnonzero(where)
-                i, j = xp.divmod(at[size.reshape(-1)[at] > 0], block.shape[1])         # zeros come of zeros alone
+                at = at[size.reshape(-1)[at] > 0]          # zeros come of zeros alone
+                i, j = xp.divmod(at, block.shape[1])
                 total += len(i)
                 if total > out.size // MOST:
                     return None
@@ -86,24 +87,26 @@ def settle_forward(F, bound, x, weight, geometry, out):
 
 def windows_of(F, x, weight, geometry, places):
     """The plain sums at some places (image, output, *position)."""
-    xp, n, (outputs, channels, *kernel) = F.xp, len(geometry.stride), weight.shape
+    xp, (outputs, channels, *kernel) = F.xp, weight.shape
     image, output, *position = places
     first = image * x.shape[1] + output // (outputs // geometry.groups) * channels
-    planes, inside = first[:, None] + xp.arange(channels), True          # (places, channels), of x flattened
-    taps, size = xp.zeros((len(image), 1), int), x.shape[2:]             # (places, kernel), within a plane
+    planes = first[:, None] + xp.arange(channels)          # (places, channels), of x flattened
+    taps, size = xp.zeros((len(image), 1), int), x.shape[2:]                # (places, kernel)
+    inside = xp.ones(taps.shape, bool)
     for i, k in enumerate(kernel):
-        at = (position[i] * geometry.stride[i] - geometry.padding[i])[:, None] + xp.arange(k) * geometry.dilation[i]
+        begin = position[i] * geometry.stride[i] - geometry.padding[i]
+        at = begin[:, None] + xp.arange(k) * geometry.dilation[i]
         taps = (taps[:, :, None] * size[i] + at[:, None]).reshape(len(image), -1)
-        fits = xp.broadcast_to(((at >= 0) & (at < size[i]))[:, None], (len(image), taps.shape[1] // k, k))
-        inside = fits.reshape(len(image), -1) & (inside if i == 0 else xp.repeat(inside, k, 1))
+        fits = (at >= 0) & (at < size[i])
+        inside = (inside[:, :, None] & fits[:, None]).reshape(len(image), -1)
     index = planes[:, :, None] * prod(size) + xp.where(inside, taps, 0)[:, None]
     seen = xp.where(inside[:, None], xp.take(x.reshape(-1), index), 0).astype("float64")
     return xp.einsum("pck,pck->p", seen, weight[output].reshape(len(output), channels, -1))
 
 
 def settle_weight(F, levels, x, grad, geometry, out):
-    """Mend the small results of a gradient of the weight, by the `Levels` of both; False if they are too many."""
-    xp, (images, grads) = F.xp, levels
+    """Mend the small results of a gradient of the weight; False if they are too many."""
+    images, grads = levels
     places = places_of(F, out, grads.sums.sum(0) * (images.largest.max() * room(out.dtype)))
     if places is None:
         return False
@@ -119,7 +122,7 @@ def sum_weights(places, x, grad, geometry, out):
 
 
 def dot_of(x, g, geometry, tap):
-    """The sum of x (N, *size) where the windows of g (N, *out) put a place of the kernel, times g."""
+    """The sum of g (N, *out) times x (N, *size) where windows put one place of the kernel."""
     mine, theirs = [slice(None)], [slice(None)]
     for size, out, t, stride, pad, dilation in zip(x.shape[1:], g.shape[1:], tap, *geometry[:3]):
         shift = int(t) * dilation - pad

@@ -1,8 +1,8 @@
 """Convolution with 3x3 kernels by Winograd's minimal filtering, F(4x4, 3x3): a quarter of the products.
 
 As `backends/cpu/convolution/winograd.py`, with the same formulas and the same bound on errors, for numbers that are
-level (`level.py` beside it), and the small results summed plainly as in `small.py`; else the functions here return
-False, and products take them one by one.
+level (`level.py` beside it), and small results are summed plainly as in `small.py`; else the
+functions here return False, and products take them one by one.
 """
 
 import functools
@@ -61,7 +61,8 @@ class Call:
         self.many = block_of(tiles, len(x), c, o)
         self.work = len(x) * tiles * c * o // 64
         self.parts = count_parts(self.work)
-        self.each = (prod(size) + 1) * c + (prod(out) + 1) * o + 36 * ((self.many + STEP) * (c + o) + 32) + self.many
+        tiles_at_points = 36 * ((self.many + STEP) * (c + o) + 32)
+        self.each = (prod(size) + 1) * c + (prod(out) + 1) * o + tiles_at_points + self.many
         self.level = np.empty(self.parts, np.int64)
 
     def memory(self):
@@ -84,25 +85,28 @@ def convolve(x, weight, bias, out, padding, turned=False):
     if bias is not None:
         bias = np.concatenate([bias, np.zeros(filled_up(outputs) - outputs, x.dtype)])
     scratch, tables = call.memory()
-    shared("winograd", "winograd", x, "pppp pppppp pl pld", call.sizes, call.pixels, call.results, tables, x, weight,
-           points, errors, bias, out, scratch, call.each, call.level, call.many, call.most, size=call.work)
+    shared("winograd", "winograd", x, "pppp pppppp pl pld", call.sizes, call.pixels, call.results,
+           tables, x, weight, points, errors, bias, out, scratch, call.each, call.level, call.many,
+           call.most, size=call.work)
     return bool(call.level.all())
 
 
 def weight(x, grad, out, geometry):
-    """Fill `out` with the gradient of the weight; False if not level, or if too many results are too small."""
+    """Fill `out` with the gradient of the weight; False if not level, or too much is too small."""
     outputs, channels = grad.shape[1], x.shape[1]
     call = Call(x, outputs, grad.shape[2:], geometry.padding)
     size = 36 * filled_up(outputs) * (channels + STEP)
-    sums, sizes = np.zeros((call.parts, size), x.dtype), np.zeros((call.parts, outputs + 1), x.dtype)
+    sums, sizes = [np.zeros((call.parts, n), x.dtype) for n in (size, outputs + 1)]
     scratch, tables = call.memory()
-    shared("winograd", "winograd_weight", x, "pppp ppp lp pl pld", call.sizes, call.pixels, call.results, tables, x,
-           grad, sums, size, sizes, scratch, call.each, call.level, call.many, call.most, size=call.work)
+    shared("winograd", "winograd_weight", x, "pppp ppp lp pl pld", call.sizes, call.pixels,
+           call.results, tables, x, grad, sums, size, sizes, scratch, call.each, call.level,
+           call.many, call.most, size=call.work)
     if not call.level.all():
         return False
     errors = sizes[:, :-1].sum(0) * (sizes[:, -1].max() * small.room(x.dtype))
     found = np.empty(1 + out.size // small.MOST, np.int64)
-    whole("winograd", "winograd_weighed", x, "ppp ll pp", call.sizes, sums, out, size, call.parts, errors, found)
+    whole("winograd", "winograd_weighed", x, "ppp ll pp", call.sizes, sums, out, size, call.parts,
+          errors, found)
     if found[0] >= len(found):
         return False
     small.sum_weights(np.unravel_index(found[1:found[0] + 1], out.shape), x, grad, geometry, out)

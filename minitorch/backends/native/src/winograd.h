@@ -62,14 +62,15 @@ BOTH(weight_points, weight_6, 3, 6)
 BOTH(weight_places, weight_3, 6, 3)
 
 /* ---- numbers that may be mixed: see backends/cpu/convolution/level.py ---------------------------------------------- */
-/* `top`: the largest magnitude of x (channels, n); `sums`, or 0: those of the channels are added to it */
+/* `top`: the largest magnitude of x (channels, n); to `sums`, or 0, those of the channels are added */
 static SEPARATE int is_level(const T *x, i64 channels, i64 n, double most, T *top, T *sums) {
   double all = 0;
   T most_of_all = 0;
   for (i64 c = 0; c < channels; c++, x += n) {
     SUM(total, n, FABS(x[i]))                              /* passes NaN on */
     T large = 0;
-    _Pragma("omp simd reduction(max:large)") for (i64 i = 0; i < n; i++) large = FABS(x[i]) > large ? FABS(x[i]) : large;
+    _Pragma("omp simd reduction(max:large)")
+    for (i64 i = 0; i < n; i++) large = FABS(x[i]) > large ? FABS(x[i]) : large;
     if (large > most_of_all) most_of_all = large;
     if (sums) sums[c] += total;
     all += total;
@@ -84,7 +85,7 @@ void level(i64 part, i64 parts, const T *x, i64 n, i64 width, double most, i64 *
   for (i64 i = 0; i < n && *found; i++) *found = is_level(x + i * width, 1, width, most, &top, 0);
 }
 
-/* ---- results too small for tiles: see backends/cpu/convolution/small.py -------------------------------------------- */
+/* ---- results too small for tiles: see backends/cpu/convolution/small.py ------------------------ */
 #define FOUR_U ((T)(IS_DOUBLE ? 0x1p-51 : 0x1p-22))
 #define FEW(n) ((n) / 256)                  /* so many may be summed by themselves */
 typedef BITS Mask __attribute__((vector_size(VEC)));
@@ -95,7 +96,8 @@ INLINE int any(Mask m) {
 }
 
 /* The plain sums of those of 16 vectors of results that are within `limit`; how many they were. */
-static SEPARATE i64 settle(const Sizes *s, const T *x, const T *w, const i64 *pixels, const i64 *to, V limit, V *r) {
+static SEPARATE i64 settle(const Sizes *s, const T *x, const T *w, const i64 *pixels, const i64 *to,
+                           V limit, V *r) {
   i64 found = 0;
   for (int k = 0; k < 16; k++)
     for (i64 l = 0; l < WIDE; l++) {
@@ -105,7 +107,8 @@ static SEPARATE i64 settle(const Sizes *s, const T *x, const T *w, const i64 *pi
         const i64 pixel = pixels[(k / 4 + t / 3) * 6 + k % 4 + t % 3];
         const T *of = w + l * s->of_lane + (s->flip ? 8 - t : t);
         if (pixel < s->from)
-          for (i64 c = 0; c < s->C; c++) total += (double)x[c * s->from + pixel] * of[c * s->of_depth];
+          for (i64 c = 0; c < s->C; c++)
+            total += (double)x[c * s->from + pixel] * of[c * s->of_depth];
       }
       r[k][l] = total;
       found++;
@@ -187,7 +190,10 @@ void winograd(i64 part, i64 parts, const Sizes *s, const i64 *pixels, const i64 
       IMAGES;
       for (i64 i = start; i < stop; i++) {
         if (!from) {
-          if (!is_level(x + i * s->C * s->from, s->C, s->from, most, tops + i - start, 0)) { level[part] = 0; return; }
+          if (!is_level(x + i * s->C * s->from, s->C, s->from, most, tops + i - start, 0)) {
+            level[part] = 0;
+            return;
+          }
           turned(x + i * s->C * s->from, s->C, s->from, in);
         }
         transform_input(in, pixels + from * 36, tiles, C, before + (i - start) * tiles * C, C, apart);
@@ -212,8 +218,8 @@ void winograd(i64 part, i64 parts, const Sizes *s, const i64 *pixels, const i64 
 #pragma GCC unroll 16
               for (int k = 0; k < 16; k++) tiny |= (Mask)(r[k] <= limit) & (Mask)(r[k] >= -limit);
               if (any(tiny))
-                small += settle(s, x + i * s->C * s->from, w + (o + l) * s->of_lane, pixels + (from + t) * 36,
-                                to + t * 16, limit, r);
+                small += settle(s, x + i * s->C * s->from, w + (o + l) * s->of_lane,
+                                pixels + (from + t) * 36, to + t * 16, limit, r);
 #pragma GCC unroll 16
               for (int k = 0; k < 16; k++) *(V *)(result + to[t * 16 + k] * O + o + l) = r[k] + shift;
             }
@@ -243,14 +249,16 @@ void winograd_weight(i64 part, i64 parts, const Sizes *s, const i64 *pixels, con
                      const T *x, const T *g, T *sums, i64 size, T *sizes, T *scratch, i64 each, i64 *level, i64 many,
                      double most) {
   BLOCKS;
-  T *total = sums + part * size, *of_outputs = sizes + part * (s->O + 1), *top = of_outputs + s->O, large;
+  T *total = sums + part * size, *of_outputs = sizes + part * (s->O + 1);
+  T *top = of_outputs + s->O, large;
   for (i64 b = first; b < last; b++)
     for (i64 from = 0; from < s->tiles; from += many) {
       IMAGES;
       for (i64 i = start; i < stop; i++) {
         const T *a = x + i * s->C * s->from, *e = g + i * s->O * s->to;
         if (!from) {
-          if (!is_level(a, s->C, s->from, most, tops, 0) || !is_level(e, s->O, s->to, most, &large, of_outputs)) {
+          if (!is_level(a, s->C, s->from, most, tops, 0) ||
+              !is_level(e, s->O, s->to, most, &large, of_outputs)) {
             level[part] = 0;
             return;
           }
@@ -266,8 +274,10 @@ void winograd_weight(i64 part, i64 parts, const Sizes *s, const i64 *pixels, con
                  total + (p * O + o) * (s->C + STEP), 1);
     }
 }
-/* The gradient (O, C, 9) from the sums of all parts. `small`: how many are within their `errors`, and the first of them. */
-void winograd_weighed(const Sizes *s, T *sums, T *out, i64 size, i64 parts, const T *errors, i64 *small) {
+/* The gradient (O, C, 9) from the sums of all parts. `small`: how many are within their `errors`,
+   and the first of them. */
+void winograd_weighed(const Sizes *s, T *sums, T *out, i64 size, i64 parts, const T *errors,
+                      i64 *small) {
   for (i64 i = 1; i < parts; i++) EACH(j, size) sums[j] += sums[i * size + j];
   const i64 most = FEW(s->O * s->C * 9);
   *small = 0;
@@ -282,7 +292,8 @@ void winograd_weighed(const Sizes *s, T *sums, T *out, i64 size, i64 parts, cons
           for (int t = 0; t < 9; t++) {
             const i64 at = ((o + l + i) * s->C + c) * 9 + t;
             out[at] = r[t][i];
-            if (FABS(out[at]) <= errors[o + l + i] && out[at] != 0 && ++*small <= most) small[*small] = at;
+            const int tiny = FABS(out[at]) <= errors[o + l + i] && out[at] != 0;
+            if (tiny && ++*small <= most) small[*small] = at;
           }
       }
   }
