@@ -1,7 +1,8 @@
-"""Grids beside PyTorch's, bit by bit: `tests/ops/test_grids.py` holds the formulas, this file what they came from.
+"""Grids beside PyTorch's, bit by bit; `tests/ops/test_grids.py` holds the formulas.
 
-Not here: elements of `arange` and `logspace` that PyTorch computes with a processor's vectors, from the rounded first
-one of each vector on, and cosines and Bessel functions of windows, which come from a vector library.
+Not here: elements of `arange` and `logspace` that PyTorch computes with a processor's vectors, from
+the rounded first one of each vector on, and cosines and Bessel functions of windows, which come from
+a vector library.
 """
 
 import numpy as np
@@ -41,7 +42,8 @@ def test_arange(dtype, start, step, n, back):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@given(n=st.integers(1, 300), d=st.sampled_from([1.0, 0.3, 44100.0, 1 / 48000]), periodic=st.booleans())
+@given(n=st.integers(1, 300), d=st.sampled_from([1.0, 0.3, 44100.0, 1 / 48000]),
+       periodic=st.booleans())
 @some
 def test_frequencies_and_triangles(dtype, n, d, periodic):
     same(lambda T, t: T.fft.fftfreq(n, d, dtype=t), dtype)
@@ -50,25 +52,29 @@ def test_frequencies_and_triangles(dtype, n, d, periodic):
     same(lambda T, t: T.signal.windows.bartlett(n, sym=not periodic, dtype=t), dtype)
 
 
-@pytest.mark.parametrize("mode", ["linear", "bilinear", "trilinear", "bicubic", "smooth bilinear", "smooth bicubic",
-                                  "nearest", "nearest-exact", "area"])
+@pytest.mark.parametrize("mode", ["linear", "bilinear", "trilinear", "bicubic", "smooth bilinear",
+                                  "smooth bicubic", "nearest", "nearest-exact", "area"])
 @given(size=st.integers(1, 40), out=st.integers(1, 60), align=st.booleans(),
        scale=st.sampled_from([None, None, 2.0, 1.7, 0.3]))
 @some
 def test_weights_of_interpolation(mode, size, out, align, scale):
-    """Of images of one number each. A cubic kernel with antialias is contracted in one more way on some sizes."""
+    """In images with one number each; cubic ones with antialias may be off by a unit or two."""
     name = mode.removeprefix("smooth ")
     n = {"linear": 1, "trilinear": 3}.get(name, 2)
     if scale is not None and int(size * scale) < 1:
         return
-    target = dict(size=(1,) * (n - 1) + (out,)) if scale is None else dict(scale_factor=(1.0,) * (n - 1) + (scale,))
+    target = dict(size=(1,) * (n - 1) + (out,))
+    if scale is not None:
+        target = dict(scale_factor=(1.0,) * (n - 1) + (scale,))
     options = dict(mode=name, antialias=mode.startswith("smooth"),
                    align_corners=align if name.endswith(("linear", "cubic")) else None)
 
     def resized(T):
-        return T.nn.functional.interpolate(T.eye(size).reshape(size, 1, *(1,) * (n - 1), size), **target, **options)
+        images = T.eye(size).reshape(size, 1, *(1,) * (n - 1), size)
+        return T.nn.functional.interpolate(images, **target, **options)
     if mode == "smooth bicubic":
-        np.testing.assert_allclose(resized(torch).numpy(), resized(minitorch).numpy(), rtol=0, atol=6e-7)
+        a, b = resized(torch).numpy(), resized(minitorch).numpy()
+        np.testing.assert_allclose(a, b, rtol=0, atol=6e-7)
     else:
         same(resized)
 
@@ -78,13 +84,13 @@ def test_weights_of_interpolation(mode, size, out, align, scale):
 @some
 def test_the_grid_at_the_identity(dtype, sizes, align):
     n = len(sizes)
-    same(lambda T, d: T.nn.functional.affine_grid(T.eye(n, n + 1, dtype=d)[None], (1, 1, *sizes), align_corners=align),
-         dtype)
+    same(lambda T, d: T.nn.functional.affine_grid(
+        T.eye(n, n + 1, dtype=d)[None], (1, 1, *sizes), align_corners=align), dtype)
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
-@given(height=st.integers(2, 20), width=st.integers(2, 20), align=st.booleans(), seed=st.integers(0, 99),
-       padding=st.sampled_from(["zeros", "border", "reflection"]))
+@given(height=st.integers(2, 20), width=st.integers(2, 20), align=st.booleans(),
+       seed=st.integers(0, 99), padding=st.sampled_from(["zeros", "border", "reflection"]))
 @some
 def test_the_first_gradients_of_a_spatial_transformer(mode, height, width, align, seed, padding):
     image = np.random.default_rng(seed).standard_normal((1, 2, height, width)).astype("f")
