@@ -128,12 +128,12 @@ void at_points(const Sizes *s, const T *w, T *points, T *errors) {
         memset(few, 0, sizeof(few));
         for (i64 i = 0; i < WIDE && l + i < n; i++) {
           const T *from = w + (o + l + i) * s->of_lane + c * s->of_depth;
-          for (int t = 0; t < 9; t++) {
-            few[t * WIDE + i] = from[s->flip ? 8 - t : t];
-            errors[o + l + i] += FOUR_U * FABS(from[t]);
-          }
+          for (int t = 0; t < 9; t++) few[t * WIDE + i] = from[s->flip ? 8 - t : t];
         }
-        for (int t = 0; t < 9; t++) v[t] = *(V *)(few + t * WIDE);
+        for (int t = 0; t < 9; t++) {
+          v[t] = *(V *)(few + t * WIDE);
+          EACH(i, WIDE) errors[o + l + i] += FOUR_U * FABS(few[t * WIDE + i]);
+        }
         weight_points(v, r);
         for (int p = 0; p < POINTS; p++) *(V *)(points + (p * UP(s->O) + o) * s->C + c * lanes + l) = r[p];
       }
