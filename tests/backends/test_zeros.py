@@ -128,7 +128,7 @@ def draw_convolution(rng):
 
 
 def derivatives(f, options, x, w, b, seed):
-    """The convolution, its gradients, and those of a sum of theirs."""
+    """The convolution, its gradients, and the gradients of a sum of those."""
     rng = random.Random(seed)
     x, w, b = leaves = [minitorch.from_numpy(v.copy()).requires_grad_() for v in (x, w, b)]
     y = f(x, w, b * 0, **options)

@@ -182,7 +182,7 @@ def rows_cost(p):
 
 
 def settling(p):
-    """What a transform costs in any case, with the search for results that are too small."""
+    """The cost of any transform, with the search for results that are too small."""
     return COSTS["transform"] + COSTS["settle"] * (p.inputs + p.results)
 
 

@@ -24,8 +24,8 @@ def bounds(problem, levels, weight):
     """The errors of a convolution's results, (N,): for each image the largest of all outputs.
 
     None where no result can be zero, so that dense images need not be looked through: each window
-    holds a pixel that is not zero, no number of `weight` is, and they are no integers, whose
-    products can add up to zero exactly.
+    holds a pixel that is not zero, and `weight` holds neither zeros nor integers, whose products
+    can add up to zero exactly.
     """
     turned = problem.task == "input"
     p, (images, weights) = problem.turned if turned else problem, levels
