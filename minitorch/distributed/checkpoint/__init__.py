@@ -21,7 +21,7 @@ from ...serialization import save as save_file
 from ..buffers import source
 from ..groups import resolved
 from ..tensor.api import DTensor
-from ..tensor.placement_types import local_part
+from ..tensor.placement_types import local_part, whole_sums
 from ..tensor.sharded import Sharded, sharded
 from ..work import Lane, Work
 from ..world import is_initialized
@@ -254,7 +254,7 @@ class Stored:
         shape = self.leaves[repr(path)]["shape"]
         if like is None:
             return self.box(path, (0,) * len(shape), shape)
-        size, offsets = local_part(shape, like.backend.mesh, like.backend.settled(like.placements))
+        size, offsets = local_part(shape, like.backend.mesh, whole_sums(like.placements))
         return self.box(path, offsets, size)
 
     def restored(self, path, likes):
@@ -271,7 +271,7 @@ class Stored:
             return wrap(self.array(path), get_backend("cpu"))
         F = like.backend
         value = F.inner.from_host(self.array(path, like))
-        return wrap(sharded(F, value, found["shape"], F.settled(like.placements)), F)
+        return wrap(sharded(F, value, found["shape"], whole_sums(like.placements)), F)
 
 
 def boxed(offsets, shape):
@@ -299,7 +299,7 @@ def fill(tree, path, stored):
                                   f"{list(found.get('shape', ()))}")
     target, F = tree.array, tree.backend
     if isinstance(target, Sharded):
-        if target.backend.settled(target.placements) != target.placements:
+        if whole_sums(target.placements) != target.placements:
             raise CheckpointException(f"{name!r} has Partial placements, which have no elements to be read")
         target, F = target.value, F.inner
     array = stored.array(path, tree.array if isinstance(tree.array, Sharded) else None)

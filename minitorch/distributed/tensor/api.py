@@ -7,7 +7,16 @@ from ...nn import Module, Parameter
 from .. import collectives as c
 from ..device_mesh import current_mesh
 from .backend import ShardedBackend, backend_of
-from .placement_types import Partial, Replicate, Shard, in_order, local_part, normalized, whole_shape
+from .placement_types import (
+    Partial,
+    Replicate,
+    Shard,
+    in_order,
+    local_part,
+    normalized,
+    whole_shape,
+    whole_sums,
+)
 from .sharded import moved, padded, redistributed, sharded
 
 __all__ = ["DTensor", "DTensorSpec", "distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn",
@@ -135,11 +144,6 @@ def text_of(tensor):
 
 ShardedBackend.kind, ShardedBackend.text_of = DTensor, staticmethod(text_of)
 ShardedBackend.lift = lambda F, x: DTensor.from_local(x, F.mesh, F.everywhere)
-
-
-def whole_sums(placements):
-    """Placements with `Replicate` for `Partial`: those of the gradient of a sum's terms."""
-    return tuple([Replicate() if isinstance(p, Partial) else p for p in placements])
 
 
 class FromLocal(Function):

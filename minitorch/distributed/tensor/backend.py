@@ -20,7 +20,7 @@ from .. import collectives as c
 from .. import context
 from ..groups import current_world
 from . import rules
-from .placement_types import Partial, Replicate, Shard, cost, local_part
+from .placement_types import Partial, Replicate, Shard, cost, local_part, whole_sums
 from .sharded import FROZEN, Extent, Sharded, redistributed, replicated, sharded
 
 __all__ = ["ShardedBackend", "backend_of"]
@@ -196,10 +196,6 @@ class ShardedBackend(Backend):
         ins, outs, _ = self.plan(rules.Call(self, OPS[name or "eq"], arrays, {}))
         return self.results(function(*self.parts(arrays, ins)[0]), outs)
 
-    def settled(self, placements):
-        """Placements without `Partial`, whose values no element has."""
-        return tuple([Replicate() if isinstance(p, Partial) else p for p in placements])
-
     def together(self, inputs):
         """The inputs of a call, some of them on other backends: numbers are lifted, all else is refused."""
         found = []
@@ -293,14 +289,14 @@ class Functions:
         if cls == "elementwise" and not options and (name != "where" or len(args) == 3):
             result = F.elementwise(function, args)
         elif args and args[0].__class__ is Extent:         # zeros, full, ... of the shape of a sharded array
-            shape, places = args[0], F.settled(args[0].placements)
+            shape, places = args[0], whole_sums(args[0].placements)
             made = function(local_part(shape, F.mesh, places)[0], *args[1:], **options)
             result = sharded(F, made, shape, places)
         elif cls == "creation" and args and args[0].__class__ is Sharded and (
                 options.get("shape") is None):             # zeros_like, ...
             options.pop("shape", None)
             made = function(args[0].value, *args[1:], **options)
-            result = sharded(F, made, args[0].shape, F.settled(args[0].placements))
+            result = sharded(F, made, args[0].shape, whole_sums(args[0].placements))
         else:
             args, options = tree_map(lambda x: x.whole() if x.__class__ is Sharded else x, (args, options))
             result = tree_map(lambda y: replicated(F, y) if isinstance(y, (F.inner.ndarray, np.ndarray)) else y,
@@ -334,10 +330,10 @@ class Functions:
         if source.shape != target.shape:
             source = F.op("expand", (source,), {"size": target.shape})
         if any([isinstance(p, Partial) for p in source.placements]) and not is_inexact(target.dtype):
-            source = redistributed(source, F.settled(source.placements))
+            source = redistributed(source, whole_sums(source.placements))
         moved = redistributed(source, target.placements).value
         if where is not True:
-            where = redistributed(replicated(F, where), F.settled(target.placements)).value
+            where = redistributed(replicated(F, where), whole_sums(target.placements)).value
         F.inner.xp.copyto(target.value, moved, casting=casting, where=where)
 
     def may_share_memory(self, a, b, **options):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ...extend import get_backend, is_half, worded
-from .placement_types import Partial, Replicate, Shard, local_part
+from .placement_types import Partial, Replicate, Shard, local_part, whole_sums
 from .rules import SUM, by_hand
 from .sharded import Sharded, redistributed, sharded
 
@@ -69,7 +69,7 @@ class Targets:
         shape = [1 if d == self.dim else n for d, n in enumerate(self.logits.shape)]
         found = sharded(self.F, value, shape, tuple([Partial(reduce_op) if c else p
                                                      for c, p in zip(cut, self.logits.placements)]))
-        return redistributed(found, self.F.settled(found.placements))
+        return redistributed(found, whole_sums(found.placements))
 
 
 def in_float32(x):
@@ -82,7 +82,7 @@ def cross_entropy(call):
     which rank has the logit of a target."""
     F, input = call.F, call.arrays[0]
     check(*[x if x is None else (tuple(x.shape), x.dtype) for x in call.arrays], **call.attrs)
-    logits = in_float32(redistributed(input, F.settled(input.placements)))
+    logits = in_float32(redistributed(input, whole_sums(input.placements)))
     targets = Targets(call, logits)
     top = targets.over_classes(logits.value.max(targets.dim, keepdims=True, initial=-math.inf), "max")
     x = logits.like(logits.value - top.value)
@@ -108,7 +108,7 @@ def cross_entropy_backward(call):
     if input is None:
         share = F.div(powers, totals)
     else:
-        share = in_float32(redistributed(input, F.settled(input.placements)))
+        share = in_float32(redistributed(input, whole_sums(input.placements)))
         share = F.softmax(share, dim=class_dim(share.shape))
     targets, grad = Targets(call, share), in_float32(grad)
     scale = targets.weights
@@ -116,7 +116,7 @@ def cross_entropy_backward(call):
         total = F.sum(scale, dim=None, keepdim=False, dtype=None)
         total = redistributed(total, F.everywhere)
         scale = F.div(scale, total) if bool(total) else scale
-    scale = F.mul(scale, redistributed(grad, F.settled(grad.placements)))
+    scale = F.mul(scale, redistributed(grad, whole_sums(grad.placements)))
     scale = redistributed(scale, targets.placements).value
     xp, dim = F.inner.xp, targets.dim
     out = share.value * xp.expand_dims(scale, dim)

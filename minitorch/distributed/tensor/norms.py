@@ -4,7 +4,7 @@ tensors."""
 import math
 
 from ...extend import is_half
-from .placement_types import Partial, Replicate, Shard
+from .placement_types import Partial, Replicate, Shard, whole_sums
 from .rules import SUM, by_hand
 from .sharded import Sharded, redistributed, sharded
 
@@ -36,7 +36,7 @@ def total_norm(call):
     F, p = call.F, float(call.attrs["norm_type"])
     inner, xp, parts = F.inner.fp32, F.inner.xp, []
     for x in call.arrays:
-        x = redistributed(x, F.settled(x.placements))
+        x = redistributed(x, whole_sums(x.placements))
         norm = inner.vector_norm(x.value, ord=p) if x.value.size else xp.zeros((), x.dtype)
         counts = all([q != Replicate() or i == 0 for q, i in zip(x.placements, F.coordinate)])
         parts.append(norm if counts else norm * 0)

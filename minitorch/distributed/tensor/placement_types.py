@@ -111,6 +111,12 @@ def normalized(placements, mesh, ndim, default=None):
     return tuple(found)
 
 
+def whole_sums(placements):
+    """Placements with `Replicate` for `Partial`, whose values no element has: those of the gradient
+    of a sum's terms, too."""
+    return tuple([Replicate() if isinstance(p, Partial) else p for p in placements])
+
+
 def in_order(placements):
     """The dimensions of a mesh in the order in which they cut a tensor."""
     return sorted(range(len(placements)), key=lambda m: isinstance(placements[m], _StridedShard))

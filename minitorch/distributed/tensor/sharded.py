@@ -7,7 +7,15 @@ from ...backends.numpy_names import methods
 from ...extend import owner, worded, wrap
 from .. import collectives as c
 from ..reducing import ReduceOp
-from .placement_types import Partial, Replicate, Shard, bounds, in_order, local_part
+from .placement_types import (
+    Partial,
+    Replicate,
+    Shard,
+    bounds,
+    in_order,
+    local_part,
+    whole_sums,
+)
 
 __all__ = ["Sharded", "redistributed", "sharded"]
 
@@ -275,7 +283,7 @@ class Sharded:
     def astype(self, dtype, order="K", **options):
         x = self
         if any([isinstance(p, Partial) for p in x.placements]) and self.backend.inner.xp.dtype(dtype).kind not in "fcV":
-            x = redistributed(x, self.backend.settled(x.placements))
+            x = redistributed(x, whole_sums(x.placements))
         return x.like(x.value.astype(dtype, order=order, **options))
 
     def copy(self, order="C"):
