@@ -20,15 +20,24 @@ class TensorKind(type):
         Tensor.__getattr__ = attribute
 
     def __instancecheck__(cls, instance):
-        kind = getattr(getattr(instance, "backend", None), "kind", None)
-        return isinstance(instance, Tensor) and kind is not None and issubclass(kind, cls)
+        return isinstance(instance, Tensor) and any([
+            issubclass(kind, cls) for kind in kinds_of(getattr(instance, "backend", None))])
+
+
+def kinds_of(backend):
+    """The classes that a backend stands for, and those that it stands on."""
+    while backend is not None:
+        kind = getattr(backend, "kind", None)
+        if kind is not None:
+            yield kind
+        backend = vars(backend).get("inner")
 
 
 def attribute(self, name):
     """The attribute of a tensor by a name that Tensor does not know: that of its kind."""
-    kind = getattr(kept.__get__(self).get("backend"), "kind", None)
-    found = None if kind is None or name.startswith("__") else kind.__dict__.get(name)
-    if found is None:
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name,
-                             obj=self)
-    return found.__get__(self)
+    if not name.startswith("__"):
+        for kind in kinds_of(kept.__get__(self).get("backend")):
+            if name in kind.__dict__:
+                return kind.__dict__[name].__get__(self)
+    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name,
+                         obj=self)

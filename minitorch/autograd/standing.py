@@ -25,6 +25,11 @@ class Standing(Backend):
     def together(self, inputs):
         return together(inputs)
 
+    @staticmethod
+    def meet(base, inputs):
+        """`meet`, for backends that choose the `base`."""
+        return meet(base, inputs)
+
 
 def together(inputs):
     """The inputs of a call, with the tensors on one backend, of all their marks and batches."""
@@ -35,7 +40,12 @@ def together(inputs):
     base = max(bases, key=lambda F: F.depth)
     if not base.depth and len(bases) > 1:                  # numbers go to the others' device
         base = next((x.backend.below for x in tensors if x.array.ndim or not x.is_cpu), base)
-    F = on(base, {mark for x in tensors for mark in x.backend.marks})
+    return meet(base, inputs)
+
+
+def meet(base, inputs):
+    """The inputs of a call on the backend above `base` that has all their marks."""
+    F = on(base, {mark for x in inputs if isinstance(x, Tensor) for mark in x.backend.marks})
     return [join(F, x) if isinstance(x, Tensor) else x for x in inputs]
 
 

@@ -140,7 +140,7 @@ class BatchedBackend(Backend):
         """The error for a write of several elements of a batch where there is memory for one."""
         return Unbatched(IN_PLACE)
 
-    read, write, explicit = read, write, explicit
+    read, write, explicit, batched = read, write, explicit, batched
 
     # -- random numbers --------------------------------------------------------------------------------------
     def fill_random(self, array, sampler, generator, args):

@@ -1,12 +1,12 @@
 """`DTensor`: a tensor that lies on the ranks of a mesh; how it is made, and moved from one placement to another."""
 
 from ... import Size, Tensor, get_default_dtype
-from ...autograd import Function
 from ...extend import TensorKind, disabled_torch_function, wrap
 from ...nn import Module, Parameter
 from .. import collectives as c
 from ..device_mesh import current_mesh
 from .backend import ShardedBackend, backend_of
+from .crossing import array_of, from_local, redistribute, to_local
 from .placement_types import (
     Partial,
     Replicate,
@@ -17,7 +17,7 @@ from .placement_types import (
     whole_shape,
     whole_sums,
 )
-from .sharded import moved, padded, redistributed, sharded
+from .sharded import moved, padded, sharded
 
 __all__ = ["DTensor", "DTensorSpec", "distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn",
            "zeros"]
@@ -64,7 +64,6 @@ class DTensor(Tensor, metaclass=TensorKind):
         if isinstance(local_tensor, DTensor):
             raise RuntimeError("the local_tensor argument only accepts torch.Tensor but got a DTensor")
         mesh = current_mesh() if device_mesh is None else device_mesh
-        F = backend_of(mesh, local_tensor.backend)
         placements = normalized(placements, mesh, local_tensor.dim())
         grads = None if grad_placements is None else normalized(grad_placements, mesh, local_tensor.dim())
         if shape is None:
@@ -76,22 +75,22 @@ class DTensor(Tensor, metaclass=TensorKind):
             for m, p in enumerate(placements):
                 if isinstance(p, Replicate):
                     c.broadcast(local_tensor.data, group=mesh.get_group(m), group_src=0)
-        return FromLocal.apply(local_tensor, F, placements, tuple(shape), grads)
+        return from_local(local_tensor, mesh, placements, shape, grads)
 
     # -- what it is ------------------------------------------------------------------------------------------
     @property
     def device_mesh(self):
         """The mesh that it lies on."""
-        return self.backend.mesh
+        return array_of(self).backend.mesh
 
     @property
     def placements(self):
         """How it lies along each dimension of the mesh: a tuple."""
-        return self.array.placements
+        return array_of(self).placements
 
     @property
     def _spec(self):
-        return DTensorSpec(self.backend.mesh, self.array.placements, self.shape)
+        return DTensorSpec(self.device_mesh, self.placements, self.shape)
 
     @property
     def _local_tensor(self):
@@ -104,9 +103,10 @@ class DTensor(Tensor, metaclass=TensorKind):
 
         grad_placements: how the parts' gradients make up that of the whole; as the tensor lies, by default.
         """
-        placements = whole_sums(self.array.placements) if grad_placements is None else normalized(
-            grad_placements, self.backend.mesh, self.dim())
-        return ToLocal.apply(self, placements)
+        lies = array_of(self)
+        placements = whole_sums(lies.placements) if grad_placements is None else normalized(
+            grad_placements, lies.backend.mesh, self.dim())
+        return to_local(self, placements)
 
     def redistribute(self, device_mesh=None, placements=None, *, async_op=False, forward_dtype=None,
                      backward_dtype=None):
@@ -115,21 +115,22 @@ class DTensor(Tensor, metaclass=TensorKind):
         The gradient is brought to the placements that the tensor has now; `Partial` ones are whole there.
         forward_dtype, backward_dtype: what is sent, in the forward and the backward pass.
         """
-        mesh = self.backend.mesh
+        lies = array_of(self)
+        mesh = lies.backend.mesh
         if device_mesh is not None and device_mesh != mesh:
             raise NotImplementedError(f"redistribute to another mesh is not supported: from {mesh} to {device_mesh}")
         if placements is None:
             raise RuntimeError("placements is needed for redistribute!")
         target = normalized(placements, mesh, self.dim())
-        for a, b in zip(self.array.placements, target):
+        for a, b in zip(lies.placements, target):
             if isinstance(b, Partial) and a != b:
                 raise RuntimeError(f"Can not redistribute from {a} to {b}: redistributing to Partial is for internal "
                                    f"use only!")
-        return Redistribute.apply(self, target, forward_dtype, backward_dtype)
+        return redistribute(self, target, forward_dtype, backward_dtype)
 
     def full_tensor(self, *, grad_placements=None):
         """The whole tensor, on every rank; a call of all ranks of the mesh."""
-        whole = DTensor.redistribute(self, placements=self.backend.everywhere)
+        whole = DTensor.redistribute(self, placements=array_of(self).backend.everywhere)
         return DTensor.to_local(whole, grad_placements=grad_placements)
 
 
@@ -143,54 +144,6 @@ def text_of(tensor):
 
 
 ShardedBackend.kind, ShardedBackend.text_of = DTensor, staticmethod(text_of)
-ShardedBackend.lift = lambda F, x: DTensor.from_local(x, F.mesh, F.everywhere)
-
-
-class FromLocal(Function):
-    @staticmethod
-    def forward(ctx, local, F, placements, shape, grads):
-        ctx.grads = whole_sums(placements) if grads is None else grads
-        ctx.scale = [F.mesh.size(m) for m, p in enumerate(placements) if p.is_partial("avg")]
-        return wrap(sharded(F, local.array, shape, placements), F)
-
-    @staticmethod
-    def backward(ctx, g):
-        g = ToLocal.apply(Redistribute.apply(g, ctx.grads, None, None), ctx.grads)
-        for n in ctx.scale:
-            g = g / n
-        return g, None, None, None, None
-
-
-class ToLocal(Function):
-    @staticmethod
-    def forward(ctx, x, placements):
-        ctx.F, ctx.placements, ctx.shape = x.backend, placements, tuple(x.shape)
-        return wrap(x.array.value, x.backend.inner)
-
-    @staticmethod
-    def backward(ctx, g):
-        return FromLocal.apply(g, ctx.F, ctx.placements, ctx.shape, None), None
-
-
-class Redistribute(Function):
-    @staticmethod
-    def forward(ctx, x, target, forward_dtype, backward_dtype):
-        ctx.placements, ctx.dtype, ctx.back = whole_sums(x.array.placements), x.dtype, backward_dtype
-        array = x.array
-        if forward_dtype is not None:
-            array = array.astype(forward_dtype.np)
-        out = redistributed(array, target)
-        if out is not array and out.value.base is not None:
-            out = out.copy()                               # a part with memory of its own
-        return wrap(out if out is not x.array else x.array.like(x.array.value), x.backend)
-
-    @staticmethod
-    def backward(ctx, g):
-        if ctx.back is not None:
-            g = g.to(ctx.back)
-        target = tuple([now if isinstance(now, Partial) and isinstance(before, Partial) else before
-                        for now, before in zip(g.array.placements, ctx.placements)])
-        return Redistribute.apply(g, target, None, None).to(ctx.dtype), None, None, None
 
 
 # ------------------------------------------------------------------ tensors of data

@@ -7,13 +7,13 @@ that cost least to bring the inputs to; then each rank computes its part. An op 
 is computed by every rank from the whole inputs.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import Generator, Tensor
 from ...backends.numpy_names import class_of
-from ...extend import OPS, Backend, get_backend, is_half, is_inexact, worded, wrap
+from ...extend import OPS, Standing, get_backend, is_half, is_inexact, worded, wrap
 from ...ops.dims import is_elementwise
 from ...utils._pytree import tree_map
 from .. import collectives as c
@@ -36,8 +36,23 @@ def backend_of(mesh, inner=None):
     return found[key]
 
 
-class ShardedBackend(Backend):
-    """Arrays that lie on the ranks of `mesh`; this rank's parts are arrays of the backend `inner`."""
+class Shards(NamedTuple):
+    """The mark of DTensors that were made within a `vmap`, whose parts are batches: they stand
+    above these, and below masks and forward mode."""
+
+    mesh: object
+    number = -1
+
+    def above(self, inner):
+        return backend_of(self.mesh, inner)
+
+
+class ShardedBackend(Standing):
+    """Arrays that lie on the ranks of `mesh`; this rank's parts are arrays of the backend `inner`.
+
+    On a device it is what others stand on: batches, too, since a dimension that `vmap` hides may be
+    cut. On a batch, which then is that of each part, it is marked as standing there.
+    """
 
     def __init__(self, mesh, inner):
         if mesh.get_coordinate() is None:
@@ -45,12 +60,13 @@ class ShardedBackend(Backend):
         self.mesh, self.inner, self.coordinate = mesh, inner, tuple(mesh.get_coordinate())
         self.world = context.find()
         self.everywhere = (Replicate(),) * mesh.ndim
-        self.plans = {}
+        self.plans, self.depth = {}, inner.depth
+        self.marks = (Shards(mesh),) if inner.depth else ()
         super().__init__(inner.device, Functions(self))
         self.ndarray = Sharded
 
     def __repr__(self):
-        return f"<backend {self.device}, sharded on {self.mesh}>"
+        return f"<backend {self.device}, of DTensors on {self.mesh}>"
 
     def __reduce__(self):
         raise RuntimeError("a DTensor cannot be pickled: save its state by minitorch.distributed.checkpoint, or its "
@@ -58,7 +74,11 @@ class ShardedBackend(Backend):
 
     kind: Any = None                                       # all in `api`
     text_of: Any = None
-    lift: Any = None
+    through: Any = None
+
+    @property
+    def below(self):
+        return self.inner.below if self.depth else self
 
     @property
     def untraced(self):
@@ -197,16 +217,36 @@ class ShardedBackend(Backend):
         return self.results(function(*self.parts(arrays, ins)[0]), outs)
 
     def together(self, inputs):
-        """The inputs of a call, some of them on other backends: numbers are lifted, all else is refused."""
-        found = []
-        for x in inputs:
-            if isinstance(x, Tensor) and x.backend is not self:
-                if not isinstance(x.backend, ShardedBackend) and x.numel() == 1 and not x.dim():
-                    x = self.lift(x)
-                else:
-                    raise worded(RuntimeError(mixed(x, self)))
-            found.append(x)
-        return found
+        """The inputs of a call on one backend: numbers are lifted, all else is refused."""
+        tensors = [x for x in inputs if isinstance(x, Tensor)]
+        base = max([x.backend.below for x in tensors], key=lambda F: (F.depth, mesh_of(F) is not None))
+        for x in tensors:
+            if mesh_of(x.backend) not in (None, self.mesh):
+                raise worded(RuntimeError(mixed(x, self)))
+        if base.depth and mesh_of(base) is None:           # those from outside of the batch
+            inputs = [self.in_batch(base, x) if isinstance(x, Tensor) else x for x in inputs]
+        return Standing.meet(base, inputs)
+
+    def in_batch(self, batch, x):
+        """A DTensor whose parts are no batches as one whose parts are; other tensors as they are."""
+        if mesh_of(x.backend.below) is None:
+            return x
+        if x.backend.marks:
+            return x.backend.through(lambda t: self.in_batch(batch, t), x)
+        return self.through(batch.join, x)
+
+    def beside(self, inner):
+        """The backend of the same mesh for parts on `inner`."""
+        return backend_of(self.mesh, inner)
+
+    def join(self, x):
+        return x if x.backend is self else self.lift(self.inner.join(x) if not x.dim() else x)
+
+    def lift(self, x):
+        """A number as a DTensor; RuntimeError for any other tensor."""
+        if x.dim() or mesh_of(x.backend) is not None:
+            raise worded(RuntimeError(mixed(x, self)))
+        return self.kind.from_local(x, self.mesh, self.everywhere)
 
     # -- memory ----------------------------------------------------------------------------------------------
     def asarray(self, x, dtype=None):
@@ -252,9 +292,18 @@ def generator_seed(generator):
     return int(words[0] << np.uint64(31) ^ words[1]) % (1 << 62)
 
 
+def mesh_of(F):
+    """The mesh of a backend of DTensors, whatever stands on it; None of others."""
+    while not isinstance(F, ShardedBackend):
+        F = vars(F).get("inner")
+        if F is None:
+            return None
+    return F.mesh
+
+
 def mixed(x, F):
-    if isinstance(x.backend, ShardedBackend):
-        return f"a call on DTensors of two meshes, {F.mesh} and {x.backend.mesh}: bring them to one"
+    if (mesh := mesh_of(x.backend)) is not None:
+        return f"a call on DTensors of two meshes, {F.mesh} and {mesh}: bring them to one"
     return ("got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
             f"distributed operators: make one of the tensor of shape {list(x.shape)} by distribute_tensor() or "
             f"DTensor.from_local()")

@@ -2,6 +2,7 @@
 
 import math
 import operator
+from dataclasses import replace
 
 from ...backends.numpy_names import methods
 from ...extend import owner, worded, wrap
@@ -52,6 +53,8 @@ def redistributed(x, target):
     if x.placements == target:
         return x
     F, now = x.backend, x.placements
+    if F.depth:
+        return of_batches(x, target)
     value, dims = x.value, [{p.dim for p in (a, b) if isinstance(p, Shard)} for a, b in zip(now, target)]
     if sum(map(len, dims)) == len(set().union(*dims)):     # no dimension is cut by two dimensions of the mesh
         for m in reversed(range(len(now))):
@@ -63,6 +66,17 @@ def redistributed(x, target):
         for m in in_order(target):
             value = moved(F, value, m, everywhere[m], target[m], None, above(F, x.shape, target, m))
     return sharded(F, value if value.flags.c_contiguous else F.inner.xp.ascontiguousarray(value), x.shape, target)
+
+
+def of_batches(x, target):
+    """`redistributed`, of parts that are batches: these are arrays of one more dimension."""
+    def shifted(placements):
+        return tuple([replace(p, dim=p.dim + 1) if isinstance(p, Shard) else p for p in placements])
+    batch, value = x.backend.inner, x.value.value
+    below = sharded(x.backend.beside(batch.inner), value, (value.shape[0], *x.shape),
+                    shifted(x.placements))
+    value = batch.batched(redistributed(below, shifted(target)).value)
+    return sharded(x.backend, value, x.shape, target)
 
 
 def above(F, shape, placements, m):
