@@ -21,6 +21,8 @@ import numpy as np
 import minitorch as torch
 from minitorch import nn
 from minitorch.core.registry import OPS
+from minitorch.distributed import init_device_mesh, threads
+from minitorch.distributed.tensor import DTensor, Replicate, Shard
 from minitorch.func import functional_call, grad, jvp, vjp, vmap
 from minitorch.masked import MaskedTensor, as_masked_tensor
 from minitorch.ops.dims import is_elementwise
@@ -161,6 +163,17 @@ def by_nested(f):
     return g
 
 
+def by_dtensors(f):
+    """Each argument is replicated, or cut along a dimension that its shape chooses."""
+    def lies(x):
+        return [Shard(x.numel() % x.ndim) if x.ndim and x.numel() % 3 else Replicate()]
+
+    def g(*xs):
+        ys = f(*[DTensor.from_local(x).redistribute(placements=lies(x)) for x in xs])
+        return [y.full_tensor() if isinstance(y, DTensor) else y for y in ys]
+    return g
+
+
 class Transformation(NamedTuple):
     """`apply` and `plain` make a function of tensors that returns a list of tensors of such a one;
     `arguments` makes the arguments of the new function of those of the old one. `words` name it in
@@ -185,6 +198,8 @@ TRANSFORMATIONS = [
     Transformation("masked", by_masked, lambda f: f, "mask"),
     Transformation("nested", by_nested, lambda f: f, "nested",
                    takes=lambda op, within: is_elementwise(op) and "vmap" not in within),
+    Transformation("dtensors", by_dtensors, lambda f: f, " dtensor",
+                   takes=lambda op, within: "dtensors" not in within),
 ]
 
 
@@ -235,7 +250,19 @@ def call_of(case):
 
 def check(case):
     """AssertionError if the stack differs from its plain form, or refuses without a word; returns
-    the name of the transformation that refused, or None."""
+    the name of the transformation that refused, or None. Those with DTensors run on ranks."""
+    if "dtensors" not in [t.name for t in case.stack]:
+        return compare(case)
+    ranks = 1 + case.seed % 2
+
+    def program(rank):
+        with init_device_mesh("cpu", (ranks,)):
+            return compare(case)
+    return threads.run(program, ranks)[0]
+
+
+def compare(case):
+    """`check`, on each rank."""
     f, xs = call_of(case)
     if not xs or not f(*xs):
         return "the op"                                    # which has nothing to differentiate

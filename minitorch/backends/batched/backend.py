@@ -53,6 +53,7 @@ class BatchedBackend(Backend):
         self.inner, self.size, self.randomness = inner, size, randomness
         self.depth, self.on_host, self.device = inner.depth + 1, inner.on_host, inner.device
         self.xp, self.ndarray, self.ops, self.copies = Functions(self), Batched, set(), {}
+        self.in_memory = getattr(inner, "in_memory", True)     # False: it has no strides
         self.origin = self if origin is None else origin
 
     def __repr__(self):

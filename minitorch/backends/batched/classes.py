@@ -33,9 +33,19 @@ def derived(op, full, general=None):
     """The rule of an op, a function of the backend and what the op takes; with `full`, it returns
     all that is kept. `general`: one written by hand, for all that does not follow from `dims`."""
     general = general or CLASSES[class_of(op)](op, full)
+    if op.view and op.dims.__class__ is str and not op.dims.startswith("("):
+        return view(general, by_labels(op, full, general))
     if class_of(op) != "labelled" or full and op.keeps:    # what is kept has no labels
         return general
     return by_labels(op, full, general)
+
+
+def view(general, labelled):
+    """The rule of a view: `labelled` where arrays do not lie in one memory, which have no strides.
+    """
+    def call(F, *arrays, **attrs):
+        return (general if F.in_memory else labelled)(F, *arrays, **attrs)
+    return call
 
 
 def elementwise(op, full):

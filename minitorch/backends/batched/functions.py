@@ -454,7 +454,8 @@ class Functions:
         if rule is not None:
             return partial(rule, F)
         found = getattr(self.inner, name)
-        if hasattr(found, "reduce") and hasattr(found, "at"):
+        if hasattr(found, "reduce") and hasattr(found, "at") or (
+                numpy_names.class_of(path) == "elementwise"):
             return Ufunc(F, name, found)
         if isinstance(found, type(math)) or isinstance(found, Functions):
             return Functions(F, found, path + ".")

@@ -7,6 +7,7 @@ that cost least to bring the inputs to; then each rank computes its part. An op 
 is computed by every rank from the whole inputs.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +73,7 @@ class ShardedBackend(Standing):
         raise RuntimeError("a DTensor cannot be pickled: save its state by minitorch.distributed.checkpoint, or its "
                            "full_tensor()")
 
+    in_memory = False
     kind: Any = None                                       # all in `api`
     text_of: Any = None
     through: Any = None
@@ -322,12 +324,24 @@ class Functions:
             raise AttributeError(name)
         found = getattr(self.backend.inner.xp, name)
         if callable(found) and not isinstance(found, type):
-            def call(*args, **options):
-                return self.called(found, name, args, options)
-            setattr(self, name, call)
-            return call
+            call = self.calls(found, name)
+            if hasattr(found, "at"):                       # a ufunc
+                call.reduce = self.calls(found.reduce, f"{name}.reduce")
+                call.accumulate = self.calls(found.accumulate, f"{name}.accumulate")
+                call.at = partial(self.at, found)
+            found = call
         setattr(self, name, found)
         return found
+
+    def calls(self, function, name):
+        """A function of the array module below as one of sharded arrays."""
+        return lambda *args, **options: self.called(function, name, args, options)
+
+    def at(self, ufunc, target, *args):
+        """``ufunc.at(target, index, values)``, of the whole array."""
+        whole = self.backend.inner.xp.array(target.whole())
+        ufunc.at(whole, *tree_map(lambda x: x.whole() if x.__class__ is Sharded else x, args))
+        self.copyto(target, replicated(self.backend, whole))
 
     def called(self, function, name, args, options):
         """A function of the array module below, by its class: element by element, a new array as

@@ -305,6 +305,9 @@ class Sharded:
 
     __copy__ = copy
 
+    def clip(self, min=None, max=None):
+        return self.backend.xp.clip(self, min, max)
+
     def fill(self, value):
         self.backend.xp.copyto(self, value, casting="unsafe")
 
