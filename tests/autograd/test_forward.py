@@ -76,8 +76,10 @@ def test_the_tangent_is_that_of_double_backward(op):
 
 def test_the_class_of_every_op():
     kinds = {op.name: kind_of(op) for op in OPS.values()}
-    assert {op.name for op in OPS.values() if kinds[op.name] is None} == {
-        op.name for op in OPS.values() if not op.differentiable}
+    without = {op.name for op in OPS.values() if not op.differentiable}
+    assert without - {op.name for op in OPS.values() if kinds[op.name] is None} == {
+        "rnn_layer_backward"}                              # whose formulas are those of a loop
+    assert all([op.name in without for op in OPS.values() if kinds[op.name] is None])
     assert set(kinds.values()) - {None} == {
         "zero", "linear", "multilinear", "symmetric", "reference", "transpose"}
     assert all(hasattr(Call, kind) for kind in kinds.values() if kind)
@@ -90,7 +92,7 @@ def test_the_class_of_every_op():
 
 
 def test_a_column_says_what_the_formulas_do_not():
-    named = {op.name: op.tangent for op in OPS.values() if op.tangent}
+    named = {op.name: op.tangent for op in OPS.values() if op.tangent and op.differentiable}
     assert all(derived_kind(OPS[name]) != kind for name, kind in named.items())
     needed = [name for name in named if not agrees(OPS[name], derived_kind(OPS[name]))]
     assert sorted(set(named) - set(needed)) == [           # whose memory is another; which are faster

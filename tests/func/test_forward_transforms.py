@@ -428,3 +428,15 @@ def test_a_product_with_the_hessian_of_a_batch():
     hessian = func.hessian(lambda x: losses(x, target).sum())
     step = (hessian(x + 1e-5 * t) - hessian(x - 1e-5 * t)) / 2e-5
     assert close(func.linearize(hessian, x)[1](t), step, 1e-6)
+
+
+@pytest.mark.parametrize("mode", ("RNN", "GRU", "LSTM"))
+def test_a_product_with_the_hessian_of_a_frozen_layer(mode):
+    """No gradient of the layer's is recorded: its backward pass runs on dual arrays."""
+    layer = getattr(torch.nn, mode)(2, 3, dtype=torch.float64).requires_grad_(False)
+    x, t = torch.randn(2, 4, 2, 2, dtype=torch.float64)
+
+    def loss(x):
+        return layer(x)[0].sum()
+    step = (grad(loss)(x + 1e-5 * t) - grad(loss)(x - 1e-5 * t)) / 2e-5
+    assert close(grad(lambda x: jvp(loss, (x,), (t,))[1])(x), step, 1e-6) and step.abs().max() > 1e-3

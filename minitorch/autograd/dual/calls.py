@@ -41,7 +41,7 @@ def kind_of(op):
     """The name of the method of `Call` that computes the tangent of `op`; None if it has no
     derivative."""
     if op not in _kinds:
-        _kinds[op] = op.tangent or derived_kind(op) if op.differentiable else None
+        _kinds[op] = op.tangent or (derived_kind(op) if op.differentiable else None)
     return _kinds[op]
 
 
@@ -78,12 +78,13 @@ class Call:
         left_out = [None] * (len(self.specs) - len(arrays))                # by a formula
         arrays = [*[of_backend(F, x) if x.__class__ is Dual else x for x in arrays], *left_out]
         self.arrays, self.xs = arrays, plain(arrays)
-        on = op.differentiable and F.computes
+        on = (op.differentiable or op.tangent) and F.computes
         self.ts = [x.tangent if on and x.__class__ is Dual and self.is_live(spec) else None
                    for x, spec in zip(arrays, self.specs)]
 
     def is_live(self, spec):
-        return spec.kind != "other" and bool(self.op.joint or self.op.vjps[spec.name])
+        return spec.kind != "other" and bool(self.op.joint or not self.op.differentiable
+                                             or self.op.vjps[spec.name])
 
     def result(self, full):
         """The results as dual arrays; with `full`, followed by the values that the op keeps. These
@@ -97,7 +98,7 @@ class Call:
         if self.op.outputs == 1:
             y = self.paired(y, tangents[0])
         else:
-            y = named([self.paired(v, t) for v, t in zip(y, tangents)], y)
+            y = named([v if v is None else self.paired(v, t) for v, t in zip(y, tangents)], y)
         return (y, *[wrapped(self.F, k) for k in kept]) if full else y
 
     def kind(self):
@@ -180,7 +181,8 @@ class Call:
         """The op's own reference, on dual arrays."""
         found = self.op.forward(self.F, *self.arrays, **self.attrs)
         y, *kept = found if self.op.keeps else (found,)
-        return plain((y, *kept) if full else (y,)), [v.tangent for v in self.outputs(y)]
+        return plain((y, *kept) if full else (y,)), [
+            v if v is None else v.tangent for v in self.outputs(y)]
 
     # -- by the derivative formulas ----------------------------------------------------------------
     def symmetric(self, full):

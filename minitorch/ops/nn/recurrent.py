@@ -155,7 +155,7 @@ class LayerBackward(NamedTuple):
 
 
 @op(dims=layer_backward_dims,
-    promotion=None, namespace=None, outputs="list", sample=sample_backward)
+    promotion=None, namespace=None, outputs="list", sample=sample_backward, tangent="reference")
 def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None,
                        gates: Other = None, h: Other = None, c: Other = None, extra: Other = None, *, mode="LSTM",
                        reverse=False, needs=()):
