@@ -15,7 +15,7 @@ __all__ = ["array_of", "from_local", "redistribute", "to_local"]
 MAPPED = ("vmap: {}() of a DTensor that is mapped over: its parts are batches, which differ in size "
           "between ranks. Call it outside of vmap, or make the DTensor within")
 NOT_LINEAR = ("a tensor that is masked or has a tangent of forward AD cannot be the part of a "
-              "DTensor with {}: redistribute() it before")
+              "DTensor with {!r}: redistribute() it before")
 
 
 def of_parts(function):
