@@ -32,10 +32,10 @@ def class_of(op):
 def derived(op, full, general=None):
     """The rule of an op, a function of the backend and what the op takes; with `full`, it returns
     all that is kept. `general`: one written by hand, for all that does not follow from `dims`."""
-    general = general or CLASSES[class_of(op)](op, full)
+    by_hand, general = general, general or CLASSES[class_of(op)](op, full)
     if op.view and op.dims.__class__ is str and not op.dims.startswith("("):
         return view(general, by_labels(op, full, general))
-    if class_of(op) != "labelled" or full and op.keeps:    # what is kept has no labels
+    if class_of(op) != "labelled" or full and op.keeps and by_hand:
         return general
     return by_labels(op, full, general)
 

@@ -52,9 +52,11 @@ def by_labels(op, full, general):
         try:
             if found is not None:
                 return found(F, arrays, attrs)
-            found = way_of(op, name, shapes, attrs) or (
-                lambda F, arrays, attrs: general(F, *arrays, **attrs))
-            result = found(F, arrays, attrs)
+            found = way_of(op, name, shapes, attrs)
+            result = found and found(F, arrays, attrs)
+            if result is None:
+                found = lambda F, arrays, attrs: general(F, *arrays, **attrs)      # noqa: E731
+                result = found(F, arrays, attrs)
         except Unbatched:
             raise
         except Exception:
@@ -90,6 +92,11 @@ class Case(NamedTuple):
     numbers: list               # True for each input that is a number
     size: int                   # of the batch
 
+    @property
+    def keeps(self):
+        """True if the function returns what the op keeps, too, after the result."""
+        return bool(self.op.keeps) and self.name != self.op.name
+
 
 def way_of(op, name, shapes, attrs):
     """The way of a call whose inputs have values of these shapes, () for a number; None if none is
@@ -112,6 +119,8 @@ def way(case):
         return lead(case) or once(case.name)
     if call.reduction is not None and call.attrs[call.reduction] != "none":
         return combine(case)
+    if case.keeps:
+        return fold(case, first=True) or lead(case) or fold(case)
     return (fold(case, first=True) or lead(case) or contract(case) or add(case, contract)
             or fold(case, apart=True) or add(case, way) or fold(case))
 
@@ -143,6 +152,8 @@ def lead(case):
     def run(F, arrays, attrs):
         below = [how(x) for how, x in zip(hows, arrays)]
         found = getattr(F.inner, name)(*below, **({**attrs, **moved} if moved else attrs))
+        if case.keeps and not are_cut(found[1:], 0, size):
+            return None
         if dropped > 0:
             found = found.reshape(shape)
         return batched(F, found) if hasattr(found, "shape") else wrapped(F, found)
@@ -251,14 +262,31 @@ def joined_with(case, label):
     sizes = {term.of: (*shape[:d], size * n, *shape[d + 1:])
              for term, shape, d in zip(call.column.outs, call.out_shapes, outs) if term.of}
     backs = [parted(shape, d, size) for shape, d in zip(call.out_shapes, outs)]
+    d = call.kept.index(label) if case.keeps and label in call.kept else None
 
     def run(F, arrays, attrs):
         below = [how(x) for how, x in zip(hows, arrays)]
         found = getattr(F.inner, name)(*below, **({**attrs, **sizes} if sizes else attrs))
+        if case.keeps:
+            found, *kept = found
+            if d is None or not are_cut(kept, d, size * n):
+                return None
+            kept = [y if y is None else batched(F, parted((*y.shape[:d], n, *y.shape[d + 1:]), d,
+                                                          size)(y)) for y in kept]
+            return result(F, found), *kept
+        return result(F, found)
+
+    def result(F, found):
         if isinstance(found, (tuple, list)):
             return tuple([y if y is None else batched(F, back(y)) for y, back in zip(found, backs)])
         return batched(F, backs[0](found))
     return run
+
+
+def are_cut(kept, d, n):
+    """True if what an op has kept has `n` elements along dimension `d`: kernels may arrange it in a
+    way of their own."""
+    return all([y is None or y.ndim > d and y.shape[d] == n for y in kept])
 
 
 def joined(shape, d, mapped, size):
@@ -347,7 +375,11 @@ def combine(case):
     reduction = "mean" if call.by == "avg" else "sum"
 
     def run(F, arrays, attrs):
-        v = rest(F, arrays, {**attrs, **how}).value
+        found = rest(F, arrays, {**attrs, **how})
+        if found is None:
+            return None
+        v = (found[0] if case.keeps else found).value
         rows = v.reshape((v.shape[0], prod(v.shape[1:])))
-        return batched(F, getattr(F.inner, reduction)(rows, dim=1, keepdim=False, dtype=None))
+        out = batched(F, getattr(F.inner, reduction)(rows, dim=1, keepdim=False, dtype=None))
+        return (out, *found[1:]) if case.keeps else out
     return None if rest is None else run
