@@ -29,7 +29,7 @@ def here(rank, *shape):
 
 
 def whole(x, placement):
-    """What a DTensor of these parts is, and the rank's part, through another placement."""
+    """The whole DTensor of these parts, by another placement, and this rank's part."""
     x = DTensor.from_local(x, placements=[placement])
     return x.redistribute(placements=[Shard(0)]).full_tensor(), x.to_local()
 

@@ -25,7 +25,11 @@ def way_of(name, shapes, **attrs):
 @pytest.mark.parametrize("name, shapes, attrs, expected", [
     ("cat", [(3, 2, 2), (1, 2, 2)], dict(dim=1), "lead"),
     ("gather", [(3, 2, 2), (1, 2, 2)], dict(dim=-1), "lead"),
-    ("matmul", [(3, 2, 4), (3, 4, 5)], {}, "lead"),
+    ("matmul", [(3, 2, 4), (3, 4, 5)], {}, "contract"),
+    ("matmul", [(3, 6, 2, 4), (1, 6, 4, 5)], {}, "lead"),
+    ("bmm", [(3, 6, 2, 4), (3, 6, 4, 5)], {}, "contract"),
+    ("addmm", [(3, 5), (3, 2, 4), (3, 4, 5)], dict(beta=1, alpha=1), "add"),
+    ("addmm", [(3, 5), (3, 2, 4), (3, 4, 5)], dict(beta=2, alpha=1), None),
     ("matmul", [(3, 2, 4), (1, 4, 5)], {}, "joined_with"),
     ("matmul", [(1, 2, 4), (3, 4)], {}, "contract"),
     ("mm", [(3, 2, 4), (3, 4, 5)], {}, "contract"),

@@ -121,8 +121,8 @@ def way(case):
         return combine(case)
     if case.keeps:
         return fold(case, first=True) or lead(case) or fold(case)
-    return (fold(case, first=True) or lead(case) or contract(case) or add(case, contract)
-            or fold(case, apart=True) or add(case, way) or fold(case))
+    return (contract(case, plain=True) or fold(case, first=True) or lead(case) or contract(case)
+            or add(case, contract) or fold(case, apart=True) or add(case, way) or fold(case))
 
 
 def once(name):
@@ -312,57 +312,80 @@ def parted(shape, d, size):
 
 
 # ---- sums of products ----------------------------------------------------------------------------
-def contract(case):
-    """A sum of products has one more letter."""
+def contract(case, plain=False):
+    """A sum of products has one more letter; with `plain`, only where that is one of matrices as
+    they lie."""
     call, mapped = case.call, case.mapped
     if not is_product(case) or not any(mapped):
         return None
+    i, j = [k for k, labels in enumerate(call.ins) if labels is not None]
     letters = {label: chr(97 + i) for i, label in enumerate(call.sizes)}
     terms = ["Z" * m + "".join([letters[x] for x in labels]) for m, labels in zip(mapped, call.ins)
              if labels is not None]
     equation = ",".join(terms) + "->Z" + "".join([letters[x] for x in call.outs[0]])
-    hows = [attrgetter("value") if m else shared for m in mapped]
-    found = plan_of_two(equation, *[(case.size,) * m + shape
-                                    for m, shape in zip(mapped, call.shapes) if shape is not None])
+    below = [(case.size,) * mapped[k] + call.shapes[k] for k in (i, j)]
+    found = plan_of_two(equation, *below)
+    if mapped[i] and mapped[j] and is_plain(found, below):
+        return lambda F, arrays, attrs: batched(F, F.inner.gemm(arrays[i].value, arrays[j].value))
+    if plain:
+        return None
+    first, second = [attrgetter("value") if mapped[k] else shared for k in (i, j)]
 
     def run(F, arrays, attrs):
-        a, b = [how(x) for how, x in zip(hows, arrays) if x is not None]
-        return batched(F, contract_two(F.inner, F.inner.gemm, a, b, found))
+        return batched(F, contract_two(F.inner, F.inner.gemm, first(arrays[i]), second(arrays[j]),
+                                       found))
     return run
 
 
+def is_plain(found, shapes):
+    """True for the plan of one product of two batches of matrices, which lie in order."""
+    swapped, *forms, is_summed, _, order = found
+    return is_summed and not swapped and order is None and all([
+        len(shape) > 2 and form.sizes == shape and not form.order and not form.dropped
+        for form, shape in zip(forms, shapes)])
+
+
 def is_product(case):
-    """True for a sum of products of two inputs over a dimension, without further attributes."""
+    """True for a sum of products of two inputs over a dimension, without attributes but factors of
+    1, such as `addmm` has."""
     call = case.call
     factors = [not plus for labels, plus in zip(call.ins, call.plus) if labels is not None]
     if case.op.complex != "holomorphic" or call.by != "sum" or call.whole or factors != [True] * 2:
         return False
     named = [x for x in call.sizes if x[0] != "*"]
-    if not call.broadcasts and (call.attrs or stretched(call, named)):     # but for `einsum`
+    if not call.broadcasts and (                           # but for `einsum`
+            any([x != 1 for x in call.attrs.values()]) or stretched(call, named)):
         return False
     return any([x not in call.outs[0] for x in call.sizes])
 
 
 # ---- results that are made of others -------------------------------------------------------------
 def add(case, way):
-    """A way without an input that is added to the result and may be left out; it is added then."""
+    """A way without an input that is added to the result, and may be left out; it is added then."""
     call, op = case.call, case.op
     if op.complex != "holomorphic":                        # it is not linear
         return None
     for i, labels in enumerate(call.ins):
-        if call.plus[i] and labels and op.inputs[i].optional and not call.whole & {*labels}:
+        if call.plus[i] and labels and not call.whole & {*labels} and (
+                way is contract or op.inputs[i].optional):           # it calls another op
             break
     else:
         return None
     shapes = [None if k == i else shape for k, shape in enumerate(call.shapes)]
     rest = way(case._replace(call=bind(op, shapes, call.attrs),
                              mapped=[m and k != i for k, m in enumerate(case.mapped)]))
-    places = [labels.index(x) if x in labels else None for x in call.outs[0]]
+    shape = [call.shapes[i][labels.index(x)] if x in labels else 1 for x in call.outs[0]]
+    shape = (case.size if case.mapped[i] else 1, *shape)
+    has_room = any([m and k != i for k, m in enumerate(case.mapped)])
 
     def run(F, arrays, attrs):
-        given = arrays[i]
-        out = rest(F, [None if k == i else x for k, x in enumerate(arrays)], attrs)
-        return out + given.reshape([1 if d is None else given.shape[d] for d in places])
+        out, v = rest(F, [*arrays[:i], None, *arrays[i + 1:]], attrs).value, arrays[i].value
+        if v.shape != shape:
+            v = v.reshape(shape)
+        if not has_room:
+            return batched(F, out + v)
+        out += v
+        return batched(F, out)
     return None if rest is None else run
 
 

@@ -92,7 +92,7 @@ def through(function, x):
 
 
 def require_parts(x, name):
-    """RuntimeError for a DTensor of which a dimension is mapped over."""
+    """RuntimeError for a DTensor that is mapped over."""
     if not isinstance(x.backend, ShardedBackend):
         raise worded(RuntimeError(MAPPED.format(name)))
 
