@@ -10,7 +10,7 @@ from ...core.arrays import owner
 from ...core.errors import worded
 from .. import numpy_names
 
-__all__ = ["OWN", "Batched", "Unbatched", "aligned", "batched", "escaped", "hold", "is_shared", "lifted", "over",
+__all__ = ["OWN", "Batched", "NoStrides", "Unbatched", "aligned", "batched", "escaped", "hold", "is_shared", "lifted", "over",
            "physical", "shared", "spread", "values", "varying", "wrapped"]
 
 
@@ -18,6 +18,10 @@ class Unbatched(RuntimeError):
     """The error where something depends on the values of a batch: it can be done for one element of the batch only."""
 
     explained = True
+
+
+class NoStrides(Unbatched):
+    """The error where an array has no strides, as parts on several ranks have none."""
 
 
 CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "

@@ -14,6 +14,7 @@ from .array import (
     IN_PLACE,
     ITEM,
     Batched,
+    NoStrides,
     Unbatched,
     batched,
     is_shared,
@@ -22,7 +23,7 @@ from .array import (
     physical,
     spread,
 )
-from .classes import derived
+from .classes import derived, without_strides
 from .crossing import join, of_one_batch, settled
 from .functions import Functions
 from .indices import explicit, read, write
@@ -53,7 +54,6 @@ class BatchedBackend(Backend):
         self.inner, self.size, self.randomness = inner, size, randomness
         self.depth, self.on_host, self.device = inner.depth + 1, inner.on_host, inner.device
         self.xp, self.ndarray, self.ops, self.copies = Functions(self), Batched, set(), {}
-        self.in_memory = getattr(inner, "in_memory", True)     # False: it has no strides
         self.origin = self if origin is None else origin
 
     def __repr__(self):
@@ -73,6 +73,8 @@ class BatchedBackend(Backend):
         """The results of an op by its rule `found`, or element by element."""
         try:
             return found(self, *arrays, **attrs)
+        except NoStrides:
+            return without_strides(op, full)(self, *arrays, **attrs)
         except Unbatched as error:
             return loop.run(self, op, full, arrays, attrs, error)
 
@@ -110,7 +112,11 @@ class BatchedBackend(Backend):
 
     def strided(self, array, shape, strides):
         v = lifted(self, array).value
-        return batched(self, self.inner.strided(v, (v.shape[0], *shape), (v.strides[0], *strides)))
+        try:
+            found = self.inner.strided(v, (v.shape[0], *shape), (v.strides[0], *strides))
+        except NotImplementedError as error:
+            raise NoStrides(str(error)) from error
+        return batched(self, found)
 
     def of_memory(self, array, size, stride, offset):
         v = array.value

@@ -10,14 +10,17 @@ The column `dims` of a definition says which (`ops/dims.py`):
   runs on batched arrays, whose functions know of the axis.
 """
 
+from functools import cache
+
 from ...core.backend import result_only
 from ...core.errors import checked_dim
 from ...ops.dims import is_along, is_elementwise, is_leading
 from ...utils._pytree import tree_map
-from .array import aligned, wrapped
+from .array import NoStrides, aligned, wrapped
+from .loop import run
 from .ways import by_labels
 
-__all__ = ["class_of", "derived"]
+__all__ = ["class_of", "derived", "without_strides"]
 
 
 def class_of(op):
@@ -33,19 +36,16 @@ def derived(op, full, general=None):
     """The rule of an op, a function of the backend and what the op takes; with `full`, it returns
     all that is kept. `general`: one written by hand, for all that does not follow from `dims`."""
     by_hand, general = general, general or CLASSES[class_of(op)](op, full)
-    if op.view and op.dims.__class__ is str and not op.dims.startswith("("):
-        return view(general, by_labels(op, full, general))
     if class_of(op) != "labelled" or full and op.keeps and by_hand:
         return general
     return by_labels(op, full, general)
 
 
-def view(general, labelled):
-    """The rule of a view: `labelled` where arrays do not lie in one memory, which have no strides.
-    """
-    def call(F, *arrays, **attrs):
-        return (general if F.in_memory else labelled)(F, *arrays, **attrs)
-    return call
+@cache
+def without_strides(op, full):
+    """The rule of a view of arrays that do not lie in one memory."""
+    return by_labels(op, full, lambda F, *arrays, **attrs: run(
+        F, op, full, arrays, attrs, NoStrides("vmap: the array has no strides")))
 
 
 def elementwise(op, full):

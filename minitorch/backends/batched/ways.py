@@ -147,12 +147,12 @@ def lead(case):
     for term, shape in zip(call.column.outs, call.out_shapes):
         if term.of:
             moved[term.of] = (size, *(1,) * dropped, *shape)
-    shape = (size, *call.out_shapes[0])
+    shape, keeps = (size, *call.out_shapes[0]), case.keeps
 
     def run(F, arrays, attrs):
         below = [how(x) for how, x in zip(hows, arrays)]
         found = getattr(F.inner, name)(*below, **({**attrs, **moved} if moved else attrs))
-        if case.keeps and not are_cut(found[1:], 0, size):
+        if keeps and not are_cut(found[1:], 0, size):
             return None
         if dropped > 0:
             found = found.reshape(shape)
@@ -262,25 +262,33 @@ def joined_with(case, label):
     sizes = {term.of: (*shape[:d], size * n, *shape[d + 1:])
              for term, shape, d in zip(call.column.outs, call.out_shapes, outs) if term.of}
     backs = [parted(shape, d, size) for shape, d in zip(call.out_shapes, outs)]
-    d = call.kept.index(label) if case.keeps and label in call.kept else None
-
-    def run(F, arrays, attrs):
-        below = [how(x) for how, x in zip(hows, arrays)]
-        found = getattr(F.inner, name)(*below, **({**attrs, **sizes} if sizes else attrs))
-        if case.keeps:
-            found, *kept = found
-            if d is None or not are_cut(kept, d, size * n):
-                return None
-            kept = [y if y is None else batched(F, parted((*y.shape[:d], n, *y.shape[d + 1:]), d,
-                                                          size)(y)) for y in kept]
-            return result(F, found), *kept
-        return result(F, found)
 
     def result(F, found):
         if isinstance(found, (tuple, list)):
             return tuple([y if y is None else batched(F, back(y)) for y, back in zip(found, backs)])
         return batched(F, backs[0](found))
+
+    def run(F, arrays, attrs):
+        below = [how(x) for how, x in zip(hows, arrays)]
+        return finish(F, getattr(F.inner, name)(*below, **({**attrs, **sizes} if sizes else attrs)))
+    finish = with_kept(call, label, size, result) if case.keeps else result
     return run
+
+
+def with_kept(call, label, size, result):
+    """`result`, of a call that returns what the op keeps as well; then None if a kernel arranges
+    that in its own way."""
+    n, d = call.sizes[label], call.kept.index(label) if label in call.kept else None
+
+    def part(F, y):
+        return batched(F, parted((*y.shape[:d], n, *y.shape[d + 1:]), d, size)(y))
+
+    def finish(F, found):
+        found, *kept = found
+        if d is None or not are_cut(kept, d, size * n):
+            return None
+        return result(F, found), *[y if y is None else part(F, y) for y in kept]
+    return finish
 
 
 def are_cut(kept, d, n):

@@ -73,7 +73,6 @@ class ShardedBackend(Standing):
         raise RuntimeError("a DTensor cannot be pickled: save its state by minitorch.distributed.checkpoint, or its "
                            "full_tensor()")
 
-    in_memory = False
     kind: Any = None                                       # all in `api`
     text_of: Any = None
     through: Any = None
@@ -375,6 +374,10 @@ class Functions:
             return x if dtype is None or x.dtype == dtype else x.astype(dtype)
         made = self.backend.inner.xp.asarray(x, dtype) if dtype is not None else self.backend.inner.xp.asarray(x)
         return replicated(self.backend, made)
+
+    def expand_dims(self, x, axis):
+        """A view, which lies as `x` does."""
+        return self.backend.op("unsqueeze", (self.asarray(x),), {"dim": axis})
 
     def array(self, x, dtype=None, copy=True, order="K"):
         """A copy."""
