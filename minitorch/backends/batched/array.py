@@ -10,8 +10,8 @@ from ...core.arrays import owner
 from ...core.errors import worded
 from .. import numpy_names
 
-__all__ = ["OWN", "Batched", "NoStrides", "Unbatched", "aligned", "batched", "escaped", "hold", "is_shared", "lifted", "over",
-           "physical", "shared", "spread", "values", "varying", "wrapped"]
+__all__ = ["OWN", "Batched", "NoStrides", "Unbatched", "aligned", "batched", "escaped", "hold",
+           "is_shared", "lifted", "over", "physical", "shared", "spread", "values", "varying", "wrapped"]
 
 
 class Unbatched(RuntimeError):

@@ -220,7 +220,8 @@ class ShardedBackend(Standing):
     def together(self, inputs):
         """The inputs of a call on one backend: numbers are lifted, all else is refused."""
         tensors = [x for x in inputs if isinstance(x, Tensor)]
-        base = max([x.backend.below for x in tensors], key=lambda F: (F.depth, mesh_of(F) is not None))
+        base = max([x.backend.below for x in tensors],
+                   key=lambda F: (F.depth, mesh_of(F) is not None))
         for x in tensors:
             if mesh_of(x.backend) not in (None, self.mesh):
                 raise worded(RuntimeError(mixed(x, self)))
@@ -229,7 +230,7 @@ class ShardedBackend(Standing):
         return Standing.meet(base, inputs)
 
     def in_batch(self, batch, x):
-        """A DTensor whose parts are no batches as one whose parts are; other tensors as they are."""
+        """A DTensor from outside of a batch as one whose parts are batches; any other as it is."""
         if mesh_of(x.backend.below) is None:
             return x
         if x.backend.marks:

@@ -12,8 +12,8 @@ from .sharded import Sharded, redistributed, sharded
 
 __all__ = ["array_of", "from_local", "redistribute", "to_local"]
 
-MAPPED = ("vmap: {}() of a DTensor that is mapped over: its parts are batches, which differ in size "
-          "between ranks. Call it outside of vmap, or make the DTensor within")
+MAPPED = ("vmap: {}() of a DTensor that is mapped over: its parts are batches, which differ in "
+          "size between ranks. Call it outside of vmap, or make the DTensor within")
 NOT_LINEAR = ("a tensor that is masked or has a tangent of forward AD cannot be the part of a "
               "DTensor with {!r}: redistribute() it before")
 
@@ -81,7 +81,8 @@ def through(function, x):
     """A linear function of tensors for the parts of a DTensor, such as one that hides a dimension:
     then each rank computes all of the result. One that leaves the shape leaves the placements."""
     lies = array_of(x)
-    mesh, placements, local = lies.backend.mesh, lies.placements, part(x, whole_sums(lies.placements))
+    mesh, placements = lies.backend.mesh, lies.placements
+    local = part(x, whole_sums(placements))
     y = function(local)
     if tuple(y.shape) == tuple(local.shape):
         return from_local(y, mesh, placements, x.shape)
@@ -135,8 +136,8 @@ class Redistribute(Function):
     @staticmethod
     def forward(ctx, x, target, forward_dtype, backward_dtype):
         require_parts(x, "redistribute")
-        ctx.placements, ctx.dtype, ctx.back = whole_sums(x.array.placements), x.dtype, backward_dtype
         array = x.array
+        ctx.placements, ctx.dtype, ctx.back = whole_sums(array.placements), x.dtype, backward_dtype
         if forward_dtype is not None:
             array = array.astype(forward_dtype.np)
         out = redistributed(array, target)
