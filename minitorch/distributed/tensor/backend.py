@@ -42,7 +42,7 @@ class Shards(NamedTuple):
     above these, and below masks and forward mode."""
 
     mesh: object
-    number = -1
+    number: int = -1
 
     def above(self, inner):
         return backend_of(self.mesh, inner)
