@@ -12,7 +12,7 @@ from ..core.tensor import Tensor
 from ..ops.creation.create import eye
 from ..ops.shapes.join import cat, stack
 from .api import grad, vmap
-from .dual.crossing import detached, dual, tangent_of, zeros_like
+from .dual.crossing import detached, dual, tangent_of, without_level, zeros_like
 from .dual.levels import opened
 from .grad_mode import enable_grad
 
@@ -173,7 +173,8 @@ def _by_columns(func, inputs):
             outputs, several = _tuple(func(*[dual(x, t, level) for x, t in zip(found, tangents)]),
                                       "outputs of the user-provided function")
             outer[:] = [several]
-            return tuple([zeros_like(o) if (t := tangent_of(o, level)) is None else t for o in outputs])
+            return tuple([zeros_like(without_level(o, level)) if (t := tangent_of(o, level)) is None
+                          else t for o in outputs])
     blocks = [_finish(row, many, False) for row in columns(push, found, randomness="different")]
     return tuple(blocks) if outer[0] else blocks[0]
 

@@ -139,15 +139,15 @@ def pushed(flat, tangents, strict=False):
             if not x.is_floating_point() and not x.is_complex():
                 raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")
         outputs = flat(*[dual(x, t, level) for x, t in zip(flat.leaves, tangents)])
-        product = []
-        for out in outputs:
+        values, product = [without_level(out, level) for out in outputs], []
+        for out, value in zip(outputs, values):
             tangent = tangent_of(out, level)
             if tangent is None and strict:
                 raise RuntimeError(f"{flat.name.replace(')', ', strict=True)')}: The output of f is independent of the "
                                    f"inputs. This is not allowed with strict=True.")
-            product.append(zeros_like(out) if tangent is None else tangent)
+            product.append(zeros_like(value) if tangent is None else tangent)
         flat.aux = tree_map(lambda x: without_level(x, level) if isinstance(x, Tensor) else x, flat.aux)
-        return [without_level(out, level) for out in outputs], product
+        return values, product
 
 
 def linearize(func, *primals):

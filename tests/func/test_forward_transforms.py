@@ -441,3 +441,34 @@ def test_a_product_with_the_hessian_of_a_frozen_layer(mode):
     step = (grad(loss)(x + 1e-5 * t) - grad(loss)(x - 1e-5 * t)) / 2e-5
     found = grad(lambda x: jvp(loss, (x,), (t,))[1])(x)
     assert close(found, step, 1e-6) and step.abs().max() > 1e-3
+
+
+def test_an_output_without_a_tangent_does_not_change_the_gradients_of_others():
+    """Its product is a plain zero, outside the level."""
+    x, t = T(0.5, 2.0), T(3.0, 1.0)
+    for outputs in (lambda x: ((x > 1).to(x.dtype), x * 0.5), lambda x: (x * 0.5, (x > 1).double())):
+        def weighted(x, outputs=outputs):
+            return sum([(y * (y + 2)).sum() for y in jvp(outputs, (x,), (t,))[1]])
+        assert grad(weighted)(x).tolist() == [0, 0]
+
+
+def test_a_write_into_a_tensor_that_a_hidden_batch_does_not_map():
+    """The columns of a Jacobian differ in their tangents alone."""
+    x, index = T(1.0, 2.0), torch.tensor([1, 0])
+
+    def assigned(v):
+        y = x.clone()
+        y[index] = v * v
+        return y
+    assert func.hessian(lambda v: assigned(v).sum())(x).tolist() == [[2, 0], [0, 2]]
+    assert func.jacfwd(func.jacfwd(assigned))(x).tolist() == [[[0, 0], [0, 2]], [[2, 0], [0, 0]]]
+    found = func.jacfwd(lambda v: grad(lambda z: (z * 1).mul_(v).sum())(x))(x)
+    assert found.tolist() == [[1, 0], [0, 1]]
+
+
+def test_an_index_of_numbers_in_the_graph_of_a_dual_tensor():
+    x = T(1.0, 2.0, 3.0)
+
+    def f(v):
+        return (v * v).index_put((torch.tensor([0, 2]),), v[:2] ** 3)
+    assert close(func.jacfwd(func.jacrev(f))(x), func.jacrev(func.jacfwd(f))(x))
