@@ -14,7 +14,7 @@ from .grad_mode import grad_mode
 from .graph import bump_version
 from .hooks import hooks_of
 from .memory import consistent, require_apart
-from .registry import Hook, late
+from .registry import OPS, Hook, late
 from .template import WHOLE
 from .tensor import wrap
 from .views import check_view, node_of_view, views_to_remake
@@ -66,7 +66,8 @@ def before(target, op, others):
     is_leaf = target.needs_grad and target.node is None    # `overwrite` will refuse it: no copy
     if is_leaf or not (reads_it and recorded and grad_mode.enabled):
         return target
-    copy = wrap(target.array.copy(), target.backend)
+    own = target.array                                     # of one element, where all share it
+    copy = wrap(own.astype(own.dtype, order="C"), target.backend)
     copy.node, copy.needs_grad = target.node, target.needs_grad
     return copy
 
@@ -121,8 +122,11 @@ def overwrite(target, result, writer, repeated=False):
     else:
         write_tangents(target, result)
     bump_version(target, writer)
-    if result.needs_grad and grad_mode.enabled and target.array.dtype.kind not in "biu":
-        adopt(target, result)
+    if grad_mode.enabled and target.array.dtype.kind not in "biu":
+        if result.needs_grad:
+            adopt(target, result)
+        elif target.needs_grad:                            # a constant, to which no gradient flows
+            adopt(target, OPS["zero"].call(target))
     return target
 
 

@@ -536,3 +536,15 @@ def test_methods_from_higher_modules_have_the_names_of_their_attributes():
     assert pickle.loads(pickle.dumps(torch.Tensor.backward)) is torch.Tensor.backward
     with pytest.raises(TypeError, match=r"Tensor.__new__\(\) got an unexpected keyword"):
         torch.Tensor([1], dtype=torch.int8)
+
+
+@pytest.mark.parametrize("write", [
+    lambda y: y.gt_(0.5), lambda y: y.eq_(1), lambda y: y.logical_not_(), lambda y: y.fill_(3),
+    lambda y: y.heaviside_(torch.tensor(0.5))], ids=["gt_", "eq_", "logical_not_", "fill_", "heaviside_"])
+def test_no_gradient_flows_to_a_constant_that_was_written(write):
+    x = torch.tensor([0.0, 1.0, 2.0], requires_grad=True)
+    y = x * 2
+    write(y[1:])
+    assert y.requires_grad
+    (y * 3).sum().backward()
+    assert x.grad.tolist() == [6, 0, 0]
