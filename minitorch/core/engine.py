@@ -146,7 +146,7 @@ def send_arrays(node, pulled, places, ready):
                 if hasattr(gp, "sent_to"):
                     gp = gp.sent_to(parent)
                 elif not hasattr(gp, "backend"):           # nor of a batch, or with a tangent
-                    gp = node.backend.asarray(gp)
+                    gp = parent.backend.asarray(gp)
             is_leaf = not parent.parents
             shape = parent.array.shape if is_leaf else parent.shape
             alone = references(pulled[i]) == ALONE
