@@ -133,9 +133,9 @@ def clean_array(part, backend):
     if array.dtype == np.uint8:
         warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
         array = array.astype(bool)
-    if array.__class__ is backend.ndarray:
-        return array
-    return backend.asarray(array) if is_tensor else backend.from_host(array)
+    if array.__class__ is not backend.ndarray:
+        array = backend.asarray(array) if is_tensor else backend.from_host(array)
+    return array if backend.level is None else backend.detached(array)[0]  # without tangents
 
 
 def array_of(part, backend):

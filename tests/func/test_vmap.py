@@ -630,3 +630,28 @@ def test_models_as_one_call():
     x = torch.randn(5, 3)
     found = vmap(lambda p, b, x: functional_call(base, (p, b), (x,)), in_dims=(0, 0, None))(params, buffers, x)
     assert torch.allclose(found, torch.stack([m(x) for m in models]), atol=1e-6)
+
+
+def test_a_write_needs_memory_in_each_batch_around():
+    """The middle one is not mapped over: a loop over the others would write all to one element."""
+    x, y = torch.ones(2, 2, 1), torch.arange(8.0).reshape(2, 2, 2, 1)
+
+    def write(x, y):
+        return (x * 1).add_(y)
+    with pytest.raises(RuntimeError, match="inplace arithmetic"):
+        vmap(vmap(vmap(write), in_dims=(None, 0)))(x, y)
+    assert vmap(vmap(write))(x, x).tolist() == (2 * x).tolist()
+
+
+def test_a_mask_from_outside_in_batches_of_batches():
+    x, mask = torch.arange(12.0).reshape(2, 2, 3), torch.tensor([True, False, True])
+
+    def assigned(x, value):
+        y = x * 1
+        y[mask] = value
+        return y
+    value = torch.ones(2, 2, 2)
+    assert vmap(vmap(assigned))(x, value).tolist() == torch.where(mask, 1.0, x).tolist()
+    assert vmap(vmap(lambda x: x[mask]))(x).tolist() == x[..., mask].tolist()
+    found = torch.func.jacrev(vmap(assigned), (0, 1))(x[0], value[0])
+    assert [d.sum().item() for d in found] == [2, 4]

@@ -90,13 +90,9 @@ class BatchedBackend(Backend):
     def once(self, name, arrays, attrs):
         """The result of an op: one for all elements of the batch if the arrays are, also where the
         op makes room for all of them. An index among the attributes may have several."""
-        found = getattr(self, name)(*arrays, **attrs)
-
-        def differs(x):
-            return not is_shared(x) and x.backend is self
-        if any(map(differs, arrays)) or attrs and any(map(differs, tree_leaves(attrs))):
-            return found
-        return one(self, found)
+        inputs = (*arrays, *tree_leaves(attrs)) if attrs else arrays
+        given = [x for x in inputs if x.__class__ is Batched]
+        return settled_room(self, getattr(self, name)(*arrays, **attrs), given)
 
     def room_beside(self, x, other):
         """A copy of the tensor `x` that can be overwritten by parts of `other`, a batched one."""
@@ -168,11 +164,19 @@ class BatchedBackend(Backend):
             inner.xp.copyto(v, drawn)
 
 
-def one(F, x):
-    """The first element of a batch for all of it, also in a tuple."""
-    if x.__class__ is Batched:
-        return x if x.value.shape[0] == 1 else batched(F, x.value[:1])
-    return type(x)([one(F, y) for y in x]) if x.__class__ in (tuple, list) else x
+def settled_room(F, x, given):
+    """A result of the batched arrays `given`, or each of several, with one element for all where
+    none of them differs, in this batch and those around."""
+    if x.__class__ in (tuple, list):
+        return type(x)([settled_room(F, y, given) for y in x])
+    if x.__class__ is not Batched:
+        return x
+    own = [y for y in given if y.backend is F]
+    value = x.value if any([y.value.shape[0] != 1 for y in own]) else x.value[:1]
+    if F.inner.depth:
+        around = [y.value for y in own] + [y for y in given if y.backend is not F]
+        value = settled_room(F.inner, value, around)
+    return x if value is x.value else batched(F, value)
 
 
 def operation(name):

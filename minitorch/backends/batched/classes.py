@@ -13,10 +13,10 @@ The column `dims` of a definition says which (`ops/dims.py`):
 from functools import cache
 
 from ...core.backend import result_only
-from ...core.errors import checked_dim
+from ...core.errors import checked_dim, worded
 from ...ops.dims import is_along, is_elementwise, is_leading
 from ...utils._pytree import tree_map
-from .array import NoStrides, aligned, wrapped
+from .array import NoStrides, Unbatched, aligned, wrapped
 from .loop import run
 from .ways import by_labels
 
@@ -53,13 +53,22 @@ def elementwise(op, full):
     if op.forward is None:
         def call(F, *arrays, out=None, **attrs):
             if out is not None:
-                F.xp.copyto(out, call(F, *arrays, **attrs), casting="unsafe")
-                return out
+                return written(F, out, call(F, *arrays, **attrs))
             return wrapped(F, getattr(F.inner, name)(*aligned(F, arrays), **attrs))
     else:                                                  # its kernels may take operands to have one shape
         def call(F, *arrays, **attrs):
             return wrapped(F, getattr(F.inner, name)(*of_one_size(F, aligned(F, arrays)), **attrs))
     return call
+
+
+def written(F, out, result):
+    """The array `out`, of a tensor, with `result` written to it. RuntimeError if there is memory
+    for one element only: a loop would write all of them to that."""
+    try:
+        F.xp.copyto(out, result, casting="unsafe")
+    except Unbatched as error:
+        raise worded(RuntimeError(*error.args)) from None
+    return out
 
 
 def of_one_size(F, arrays):

@@ -10,7 +10,7 @@ from ...core.grad_mode import grad_mode
 from ...core.graph import Node, made_node
 from ...core.registry import OPS
 from ...core.tensor import Tensor, mark_view, wrap
-from .array import Batched, batched, escaped, lifted, over
+from .array import Batched, batched, escaped, is_shared, lifted, over, shared
 
 __all__ = ["chain", "entered", "hide", "join", "lift", "of_one_batch", "running", "show"]
 
@@ -168,6 +168,8 @@ def joined(F, x):
     backend = x.backend
     if F.depth:
         if backend.depth and backend.origin is F.origin:   # above other batches
+            if is_shared(x.array) and not x.needs_grad:
+                return lift(F, join(F.inner, wrap(shared(x.array), backend.inner)))
             return hide(F, show(backend, x, 0), 0)
         return lift(F, join(F.inner, x))
     if backend.depth:

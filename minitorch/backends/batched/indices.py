@@ -1,6 +1,8 @@
 """Indices of batched arrays: ``x[index]`` and ``x[index] = value`` on raw arrays, as NumPy takes them."""
 
+from ...core.tensor import wrap
 from .array import Batched, Unbatched, batched, hold, is_shared, lifted, physical, shared, spread
+from .crossing import chain, join
 
 __all__ = ["explicit", "of_all", "read", "write"]
 
@@ -61,18 +63,25 @@ def without_masks(F, x, parts):
     for p in parts:
         if isinstance(p, (list, range)):
             p = F.inner.xp.asarray(p)
-        if p.__class__ is Batched:
-            p = p if p.backend is F else lifted(F, p)
-            if is_shared(p):
-                p = shared(p)
-            elif p.dtype == bool:
-                raise Unbatched(MASK)
+        p = own(F, p)
+        if p.__class__ is Batched and p.dtype == bool:
+            raise Unbatched(MASK)
         if hasattr(p, "ndim") and not isinstance(p, Batched) and p.dtype == bool and p.ndim:
             found += [q.reshape(-1) for q in p.nonzero()]
         else:
             found.append(int(p) if hasattr(p, "ndim") and p.__class__ is not Batched and not p.ndim and
                          p.dtype != bool else p)
     return tuple(found)
+
+
+def own(F, p):
+    """A part of an index as an array of `F` or one below: without the batches in which it is the
+    same for all elements, and of this pass, where it was saved in the batch of another."""
+    while p.__class__ is Batched and is_shared(p):
+        p = shared(p)
+    if p.__class__ is not Batched or p.backend is F or p.backend in chain(F.inner):
+        return p
+    return own(F, join(F, wrap(p, p.backend)).array)
 
 
 def without_ellipsis(parts, ndim):
@@ -134,7 +143,7 @@ def checked_range(p, size):
 
 def write(F, x, index, value):
     """``x[index] = value``."""
-    parts = parts_of(index)
+    parts = tuple([own(F, p) for p in parts_of(index)])
     value = value if value.__class__ is Batched and value.backend is F else lifted(F, value)
     masks = [p for p in parts if p.__class__ is Batched and p.dtype == bool and p.backend is F
              and physical(p).size != p.size]               # it differs, in this batch or one around

@@ -174,7 +174,9 @@ def depth_of(side):
 def led(case):
     """For each input a function that makes the array below, with as many dimensions of ``*`` as any
     has. None if an input lacks dimensions that the notation names."""
-    call, hows, all_sizes = case.call, [], needs_all(case.call)
+    call, hows = case.call, []
+    added = any([m and plus for m, plus in zip(case.mapped, call.plus)])   # to the whole result
+    all_sizes = added or needs_all(call)
     depth = max(depth_of(call.ins), depth_of(call.outs))
     if depth_of(call.ins) != depth_of(call.outs) and not call.column.outs[0].of:
         return None
