@@ -1,9 +1,10 @@
 """Every op definition on a batch, compared with a loop: its results, and its gradients.
 
-    python -m tests.func.batched_cases [--draws N] [--grad] [--nested] [op ...]
+    python -m tests.func.batched_cases [--draws N] [--grad] [--nested] [--alone] [op ...]
 
 Each sample of a definition is drawn several times with the same shapes and attributes; then every choice of inputs is
-mapped over, along the first or the last dimension, and the others are the same for all elements of the batch.
+mapped over, along the first or the last dimension, and the others are the same for all elements of the batch; with
+`--alone`, one input after the other, along both.
 """
 
 import argparse
@@ -57,6 +58,16 @@ def choices(inputs, most):
     return found[:most]
 
 
+BY_MEMORY = ("as_strided", "view_as_complex")              # the elements of a row lie apart along -1
+
+
+def alone(op, inputs):
+    """The choices of one input, along its first and its last dimension."""
+    places = [i for i, column in enumerate(inputs) if isinstance(column[0], np.ndarray)]
+    return [tuple([d if i == place else None for i in range(len(inputs))])
+            for place in places for d in ((0,) if op.name in BY_MEMORY else (0, -1))]
+
+
 def results(op, attrs, with_grad):
     """A function of the inputs of `op` that returns its results as a list, and their gradients."""
     def f(*inputs):
@@ -76,12 +87,12 @@ def results(op, attrs, with_grad):
     return f
 
 
-def check(op, seed, most=8, with_grad=False):
+def check(op, seed, most=8, with_grad=False, singly=False):
     """Compare one batch; returns the number of comparisons. AssertionError where they differ."""
     inputs, attrs = batch_of(op, seed)
     f = results(op, attrs, with_grad)
     count = 0
-    for in_dims in choices(inputs, most):
+    for in_dims in alone(op, inputs) if singly else choices(inputs, most):
         rows = [[column[i if d is not None else 0] for column, d in zip(inputs, in_dims)] for i in range(SIZE)]
         try:
             wanted = [f(*map(tensor, row)) for row in rows]
@@ -143,6 +154,7 @@ def main():
     parser.add_argument("--grad", action="store_true")
     parser.add_argument("--nested", action="store_true")
     parser.add_argument("--trace", action="store_true")
+    parser.add_argument("--alone", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     count, wrong = 0, []
@@ -151,7 +163,7 @@ def main():
             continue
         for seed in range(given.draws):
             try:
-                count += check_nested(op, seed) if given.nested else check(op, seed, 16, given.grad)
+                count += check_nested(op, seed) if given.nested else check(op, seed, 16, given.grad, given.alone)
             except Exception as error:
                 if op.name in REFUSED and "dynamic shape" in str(error):
                     continue
