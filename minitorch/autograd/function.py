@@ -210,7 +210,7 @@ class Function:
                 return FunctionCtx(), result
         ctx = FunctionCtx()
         needs = tuple(isinstance(a, Tensor) and a.needs_grad for a in args)
-        ctx.needs_input_grad = needs if grad_mode.enabled else (False,) * len(args)
+        ctx.needs_input_grad = needs
         record = grad_mode.enabled and any(needs)
         places = tuple((a.node or a) if on else None for a, on in zip(args, needs))
         with no_grad():
@@ -221,8 +221,14 @@ class Function:
                 cls.setup_context(ctx, args, result)
         if ctx._dirty:
             check_returned(ctx._dirty, result)
+            for t in ctx._dirty:
+                graph.bump_version(t, cls.__name__)
         if record:
             result = attach(cls, ctx, args, places, result)
+        elif isinstance(result, tuple):
+            result = tuple([apart(ctx, args, out) for out in result])
+        else:
+            result = apart(ctx, args, result)
         return ctx, result
 
     vjp = backward
@@ -308,6 +314,8 @@ def attach(cls, ctx, args, places, result):
     for i, out in enumerate(outputs):
         if isinstance(out, Tensor) and is_inexact(out.array.dtype) and not has(ctx._non_differentiable, out):
             outputs[i] = attach_output(cls, ctx, args, node, i, out)
+        else:
+            outputs[i] = apart(ctx, args, out)
     for i, t in enumerate(ctx._saved):
         if t is not None and not isinstance(t, Tensor):
             raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type "
@@ -326,15 +334,30 @@ def attach_output(cls, ctx, args, node, i, out):
         made.node, made.needs_grad = OutputNode(node, i), True
         with enable_grad():
             check_is_no_leaf(out, cls.__name__, made)
-        graph.bump_version(out, cls.__name__)
         adopt(out, made)
         return out
     if has(args, out):                                     # an input returned as it is: a view of all of it
-        source, out = out, out.detach()
-        if isinstance(source.array, source.backend.ndarray):
-            out.array = source.array[...]
-            mark_view(out, source)
+        out = view_of(out)
     out.node, out.needs_grad = OutputNode(node, i), True
+    return out
+
+
+def apart(ctx, args, out):
+    """An output without a gradient: a tensor of its own if it is an input as it is, or one whose
+    node would say more."""
+    if not isinstance(out, Tensor) or not has(args, out):
+        return out
+    if out.needs_grad:
+        return out.detach()
+    return out if has(ctx._dirty, out) else view_of(out)
+
+
+def view_of(source):
+    """A view of all of a tensor, outside the graph."""
+    out = source.detach()
+    if isinstance(source.array, source.backend.ndarray):
+        out.array = source.array[...]
+        mark_view(out, source)
     return out
 
 

@@ -197,3 +197,57 @@ def test_a_gradient_that_is_no_tensor_is_refused():
             return 2
     with pytest.raises(RuntimeError, match=r"expected Variable or None \(got int\)"):
         Number.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+def returning(marks=lambda ctx, *outputs: None, also=()):
+    """A Function that returns its argument `x` as it is, and what `also` makes of it."""
+    class Returning(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            outputs = (x, *[make(x) for make in also])
+            marks(ctx, *outputs)
+            Returning.needs = ctx.needs_input_grad
+            return outputs if also else x
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return sum(grads[1:], grads[0]), None
+    return Returning
+
+
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("needs", [False, True])
+@pytest.mark.parametrize("also", [(), (lambda x: x[1:],), (lambda x: x * 2, lambda x: x)])
+def test_an_argument_comes_back_as_a_tensor_of_its_own(mode, needs, also):
+    x, y = torch.ones(3, requires_grad=needs) * 1, torch.ones(3)
+    function = returning(also=also)
+    with mode():
+        found = function.apply(x, y)
+    out = found[0] if also else found
+    recorded = needs and mode is torch.enable_grad
+    assert out is not x and out.requires_grad == recorded and out.data_ptr() == x.data_ptr()
+    assert function.needs == (needs, False)                # whatever is recorded
+    assert x.requires_grad == needs and out._is_view() == (recorded or not needs)
+    with torch.no_grad():
+        out.mul_(2)
+    assert x.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad])
+def test_an_argument_without_a_gradient_comes_back_outside_the_graph(mode):
+    x = torch.ones(3, requires_grad=True) * 1
+    with mode():
+        out = returning(lambda ctx, x: ctx.mark_non_differentiable(x)).apply(x, torch.ones(3))
+    assert out is not x and not out.requires_grad and out.grad_fn is None and x.requires_grad
+
+
+def test_an_argument_that_was_written_to_comes_back_itself():
+    def marks(ctx, x):
+        x.mul_(2)
+        ctx.mark_dirty(x)
+    x = torch.ones(3)
+    assert returning(marks).apply(x, x.clone()) is x and x._version == 2
+    x = torch.ones(3, requires_grad=True) * 1
+    with torch.no_grad():
+        out = returning(marks).apply(x, torch.ones(3))
+    assert out is not x and not out.requires_grad and x.requires_grad and x.tolist() == [2, 2, 2]
