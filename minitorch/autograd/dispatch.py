@@ -19,6 +19,7 @@ from ..explain.callers import warn
 from ..ops import operators
 from ..ops.guarded import is_pending, with_free_variables
 from . import api
+from .spelled import spelled
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "activate",
            "ask_overrides", "asked", "disabled_torch_function", "dispatch", "is_overloaded",
@@ -142,7 +143,7 @@ def dispatch(func, inner, args, kwargs, classes=True):
     found = overloaded((*args, *kwargs.values())) if classes and state.subclasses and state.everything else []
     if not state.everything or not found and not state.modes:
         return by_layout(func, inner, args, kwargs) if layouts else inner(*args, **kwargs)
-    result = ask(func, found, args, kwargs)
+    result = ask(func, found, *spelled(func, args, kwargs))
     if result is NotImplemented:
         if getattr(inner, "returns_not_implemented", False):
             return result

@@ -66,7 +66,7 @@ def total(a, b, *, alpha=1):
 
 
 @implements(F.softmax)
-def softmax(input, dim=None):
+def softmax(input, dim=None, **others):                    # F passes all that may be given by name
     return ("softmax", dim)
 
 
@@ -471,3 +471,56 @@ def test_classes_are_not_asked_about_what_makes_tensors_of_data():
     with Listening():
         assert classes() == expected
     assert seen == [("tensor", ()), ("as_tensor", ()), ("asarray", ())] and classes() == expected
+
+
+# A call, the function that PyTorch asks about, what it passes by position and by name (recorded).
+SPELLED = """
+torch.einsum("ij,jk", [x, y]) | torch.einsum | 'ij,jk' T T |
+torch.einsum("ij,jk", (x, y)) | torch.einsum | 'ij,jk' T T |
+torch.einsum("ij,jk->ik", x, y) | torch.einsum | 'ij,jk->ik' T T |
+torch.einsum(x, [0, 1], y, [1, 26]) | torch.einsum | 'AB,Ba' T T |
+torch.einsum(x, [..., 1], y, [1, 2], [..., 2]) | torch.einsum | '...B,BC->...C' T T |
+torch.split(x, 1, 0) | torch.split | T 1 | dim=0
+torch.split(x, [1, 1]) | torch.split | T [1, 1] | dim=0
+x.split(1) | torch.Tensor.split | T 1 | dim=0
+x.chunk(2) | torch.Tensor.chunk | T 2 |
+x.view(4) | torch.Tensor.view | T 4 |
+x.view((4,)) | torch.Tensor.view | T (4,) |
+x.permute(1, 0) | torch.Tensor.permute | T 1 0 |
+torch.permute(x, [1, 0]) | torch.permute | T [1, 0] |
+torch.sum(x, axis=0) | torch.sum | T | axis=0
+torch.cat([x, y], 1) | torch.cat | [T, T] 1 |
+torch.norm(x, p=2) | torch.norm | T | p=2 dim=None keepdim=False out=None dtype=None
+x.unique() | torch.Tensor.unique | T | sorted=True return_inverse=False return_counts=False dim=None
+F.relu(x) | F.relu | T | inplace=False
+F.elu(x, 0.5) | F.elu | T | alpha=0.5 inplace=False
+F.dropout(x, 0.25) | F.dropout | T | p=0.25 training=True inplace=False
+F.softmax(x, 1) | F.softmax | T | dim=1 _stacklevel=3 dtype=None
+F.pad(x, (1, 1)) | F.pad | T (1, 1) | mode='constant' value=None
+F.normalize(x) | F.normalize | T | p=2.0 dim=1 eps=1e-12 out=None
+F.kl_div(x, y) | F.kl_div | T T | size_average=None reduce=None reduction='mean' log_target=False
+torch.relu(x) | torch.relu | T |
+F.linear(x, weight=y) | F.linear | T | weight=T
+"""
+
+
+@pytest.mark.parametrize("line", SPELLED.strip().splitlines())
+def test_calls_are_seen_in_pytorch_s_spelling(line):
+    class Seen(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            Seen.calls.append((func, args, kwargs or {}))
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    def word(value):
+        if isinstance(value, list):
+            return f"[{', '.join(map(word, value))}]"
+        return "T" if isinstance(value, torch.Tensor) else repr(value)
+    call, function, by_place, by_name = [part.strip() for part in line.split("|")]
+    names = {"torch": torch, "F": F, **{k: torch.ones(2, 2).as_subclass(Seen) for k in "xy"}}
+    Seen.calls = []
+    eval(call, names)
+    func, args, kwargs = Seen.calls[0]
+    assert func is eval(function, names) or func == eval(function, names)
+    assert " ".join(map(word, args)) == by_place
+    assert sorted([f"{k}={word(v)}" for k, v in kwargs.items()]) == sorted(by_name.split())
