@@ -66,8 +66,7 @@ def before(target, op, others):
     is_leaf = target.needs_grad and target.node is None    # `overwrite` will refuse it: no copy
     if is_leaf or not (reads_it and recorded and grad_mode.enabled):
         return target
-    own = target.array                                     # of one element, where all share it
-    copy = wrap(own.astype(own.dtype, order="C"), target.backend)
+    copy = wrap(target.array.astype(target.array.dtype, order="C"), target.backend)
     copy.node, copy.needs_grad = target.node, target.needs_grad
     return copy
 
@@ -123,10 +122,8 @@ def overwrite(target, result, writer, repeated=False):
         write_tangents(target, result)
     bump_version(target, writer)
     if grad_mode.enabled and target.array.dtype.kind not in "biu":
-        if result.needs_grad:
-            adopt(target, result)
-        elif target.needs_grad:                            # a constant, to which no gradient flows
-            adopt(target, OPS["zero"].call(target))
+        if result.needs_grad or target.needs_grad:         # no gradient flows to a constant
+            adopt(target, result if result.needs_grad else OPS["zero"].call(target))
     return target
 
 
