@@ -1,5 +1,6 @@
 """The DataLoader's worker processes: order, determinism, shared memory, and every way in which they may end."""
 
+import gc
 import glob
 import multiprocessing
 import os
@@ -437,6 +438,52 @@ def test_leaving_the_loop_early_ends_the_workers():
     next(iterator)
     del iterator
     assert gone(workers) and not blocks()
+
+
+def in_the_loop(batch):
+    raise ArithmeticError("in the loop")
+
+
+def fails(*arguments):
+    raise ArithmeticError("in a worker")
+
+
+def failing_sampler():
+    yield 0
+    raise ArithmeticError("in the sampler")
+
+
+@pytest.mark.skipif(not POSIX, reason="signals")
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize(
+    "sample, options, body",
+    [
+        (lambda i: i, {}, in_the_loop),
+        (fails, {}, None),
+        (lambda i: i, {"collate_fn": fails}, None),
+        (lambda i: i, {"worker_init_fn": fails}, None),
+        (lambda i: i, {"sampler": failing_sampler}, None),
+        (lambda i: time.sleep(60), {"timeout": 0.05}, None),
+        (lambda i: os.kill(os.getpid(), signal.SIGKILL), {}, None),
+    ],
+    ids=["loop", "dataset", "collate", "init", "sampler", "timeout", "killed"],
+)
+def test_an_epoch_that_ends_by_an_error_leaves_no_worker(sample, options, body, persistent, monkeypatch):
+    """A retry loop: not even a cycle that the collector would find may keep the workers of a round."""
+    monkeypatch.setattr(multiprocess, "_GRACE", 0.01)
+    gc.disable()
+    try:
+        for _ in range(2):
+            given = {name: value() if name == "sampler" else value for name, value in options.items()}
+            try:
+                for batch in DataLoader(Calls(sample), num_workers=1, persistent_workers=persistent, **given):
+                    body(batch)
+                pytest.fail("it ended well")
+            except (ArithmeticError, RuntimeError):
+                pass
+            assert not [p for p in multiprocessing.active_children() if p.name.startswith("DataLoader worker")]
+    finally:
+        gc.enable()
 
 
 def test_a_worker_stuck_in_its_batch_is_ended():

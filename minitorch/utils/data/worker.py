@@ -90,7 +90,10 @@ class ExceptionWrapper:
             error = self.kind(message=message) if takes_keyword else self.kind(message)
         except Exception:  # its constructor wants other arguments
             error = RuntimeError(message)
-        raise error from None
+        try:
+            raise error from None
+        finally:
+            del error  # lest its traceback, which holds the loader's iterator and so the workers, hold itself
 
 
 class _Verbatim(str):
