@@ -6,10 +6,12 @@ each round, one for each start of all ranks, every launcher gets a number and le
 
 import contextlib
 import json
+import os
 import socket
 import time
 from datetime import timedelta
 
+from . import peers
 from .errors import DistNetworkError, DistStoreError
 from .remote import BEAT, RemoteNode, packed_row
 from .store import PrefixStore, TCPStore
@@ -28,6 +30,18 @@ def parsed(text):
         return dict(part.split("=", 1) for part in (text or "").split(",") if part)
     except ValueError:
         raise SystemExit(f"--rdzv-conf {text}: expected key=value,key=value") from None
+
+
+def secret_in(path):
+    """The secret of the job, the text of a file."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = file.read().strip()
+    except OSError as error:
+        raise SystemExit(f"--rdzv-conf secret_file={path}: {error.strerror}") from None
+    if not found:
+        raise SystemExit(f"--rdzv-conf secret_file={path}: expected a file with a random text, which is empty")
+    return found
 
 
 def numbers_of_nodes(text):
@@ -68,6 +82,8 @@ class Meeting:
         host, _, port = (options.rdzv_endpoint or f"{options.master_addr}:{options.master_port or ''}").rpartition(":")
         self.host, self.port = host or port, int(port or 0) if host else 0
         self.port = self.port or PORTS[self.backend]
+        if "secret_file" in conf:
+            os.environ[peers.SECRET] = secret_in(conf["secret_file"])
         self.timeout = float(conf.get("join_timeout", conf.get("timeout", 600)))
         self.last_call = float(conf.get("last_call_timeout", 30))
         here = self.number == 0 if self.backend == "static" else conf.get("is_host", str(is_here(self.host)))
@@ -81,6 +97,8 @@ class Meeting:
         if self.serves:
             try:
                 return TCPStore(self.host, self.port, is_master=True, timeout=seconds, wait_for_workers=False)
+            except peers.SecretMissing as error:
+                raise SystemExit(str(error)) from None
             except DistNetworkError:
                 if self.backend == "static":
                     raise SystemExit(f"port {self.port} is in use: give another --master-port to all nodes") from None
@@ -99,8 +117,11 @@ class Meeting:
         nodes = self.gather(store, number)
         if number >= len(nodes):
             raise SystemExit(f"the job {self.id!r} has begun with {len(nodes)} nodes: this one comes too late")
-        if len({host for host, _, _ in nodes}) > 1 and address.startswith("127."):
+        hosts = {host for host, _, _ in nodes}
+        if len(hosts) > 1 and address.startswith("127."):
             address = socket.gethostname()                 # the others cannot reach that
+        if len(hosts) > 1 and number == 0:
+            peers.warn_of_network(len(hosts))
         self.store.set_timeout(timedelta(seconds=LOST))    # from now on a store that does not answer is gone
         self.round = Round(self, store, number, nodes, address, restarts)
         return self.round

@@ -4,6 +4,7 @@ MPI carries bytes only; `remote` reduces. Calls are started and polled, so that 
 """
 
 import atexit
+import os
 import socket
 import sys
 import threading
@@ -15,6 +16,7 @@ import numpy as np
 mpi4py.rc.initialize = mpi4py.rc.finalize = False
 from mpi4py import MPI  # noqa: E402
 
+from . import peers  # noqa: E402
 from .record import on_uncaught  # noqa: E402
 from .remote import RemoteNode, RemoteTransport  # noqa: E402
 from .store import TCPStore  # noqa: E402
@@ -35,10 +37,13 @@ def meet(timeout):
         on_uncaught(lambda error: failed.set())
     comm = MPI.COMM_WORLD
     rank, size = comm.Get_rank(), comm.Get_size()
-    store = TCPStore("localhost", 0, is_master=True, timeout=timeout) if rank == 0 else None
-    host, port = comm.bcast((socket.gethostname(), store.port) if rank == 0 else None)
+    os.environ[peers.SECRET] = comm.bcast(peers.drawn() if rank == 0 else None)
+    hosts = comm.allgather(socket.gethostname())
+    alone = len(set(hosts)) == 1
+    store = TCPStore("localhost" if alone else hosts[0], 0, is_master=True, timeout=timeout) if rank == 0 else None
+    port = comm.bcast(store.port if rank == 0 else None)
     if rank:
-        store = TCPStore("localhost" if host == socket.gethostname() else host, port, timeout=timeout)
+        store = TCPStore("localhost" if hosts[rank] == hosts[0] else hosts[0], port, timeout=timeout)
     return rank, size, store
 
 

@@ -58,8 +58,8 @@ class RemoteNode:
         line = user_line(sys._current_frames().get(self.main)) or ("", 0)
         try:
             self.store.set(str(self.rank), packed_row(self.rows[self.rank:self.rank + 1].copy(), line))
-        except RuntimeError:
-            self.stopped.set()                             # the store is gone: the job is at its end
+        except (RuntimeError, MemoryError):                # the next beat tries again; a store that has ended is found
+            pass                                           # by who reads it
 
     def refresh(self):
         """Read the rows of the others, and show this one's."""

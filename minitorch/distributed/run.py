@@ -49,7 +49,8 @@ def parser():
     add("--rdzv-id", default=None, help="the name of the job, the same on all nodes")
     add("--rdzv-backend", default=None, help="static (nodes have numbers and a fixed count) or c10d")
     add("--rdzv-endpoint", default=None, help="host:port where launchers meet (29400 for c10d)")
-    add("--rdzv-conf", default=None, help="key=value,...: join_timeout (600 s), last_call_timeout (30), is_host, rank")
+    add("--rdzv-conf", default=None, help="key=value,...: join_timeout (600 s), last_call_timeout (30), is_host, rank, "
+                                        "secret_file (of the secret that all nodes show, else MINITORCH_SECRET)")
     add("--local-addr", default=None, help="the address by which other nodes reach this one")
     for name in ("--start-method", "--event-log-handler", "--logs-specs", "--numa-binding", "--signals-to-handle",
                  "--duplicate-stdout-filters", "--duplicate-stderr-filters"):

@@ -1,8 +1,8 @@
 """The transport of ranks that several launchers have started, each on its node: TCP connections between all pairs.
 
 For jobs without MPI: `run` with ``--nnodes``. Each rank listens on a port, which it tells the store; each pair of ranks
-of a group has one connection for collectives and one for messages. Nothing is encrypted, as with PyTorch's gloo: for
-networks that are trusted. Connections are polled, so that a wait notices what goes wrong.
+of a group has one connection for collectives and one for messages. Peers show the job's secret (`peers`), but nothing
+is encrypted: for networks that are trusted. Connections are polled, so that a wait notices what goes wrong.
 """
 
 import os
@@ -14,17 +14,16 @@ import time
 
 import numpy as np
 
+from . import peers
 from .errors import DistNetworkError
 from .processes import FOLDER, Shared, mapped
 from .record import ROW
 from .remote import RemoteNode, RemoteTransport
-from .store import reader
 from .transport import Mailbox, flat_bytes
 
 __all__ = ["SocketNode", "SocketTransport"]
 
-HELLO = struct.Struct("<8sqqq")                            # a sign, group, kind and rank of who connects
-SIGN = b"minitrch"
+HELLO = struct.Struct("<qqq")                              # group, kind and rank of who connects
 COLLECTIVES, MESSAGES = 0, 1                               # kinds of connections
 HEAD = struct.Struct("<qq")                                # size and tag of a message
 LARGE = 1 << 16                                            # bytes from which a broadcast goes in parts
@@ -42,39 +41,32 @@ class SocketNode(Shared, RemoteNode):
         super().__init__(rank, size, told, launched, rows, here)
         self.peers_store, self.folder = store, os.environ.get(FOLDER, "")
         self.lost, self.arrived, self.condition = set(), {}, threading.Condition()
-        self.listening = socket.create_server(("", 0), backlog=4 * size)
+        self.listening = peers.listen(address, 0, 4 * size)
         store.set(f"address {rank}", f"{address} {self.listening.getsockname()[1]}")
-        threading.Thread(target=self.accept, name="peers", daemon=True).start()
+        peers.serve(self.listening, self.keep, "ranks")
 
-    def accept(self):
-        while True:
-            try:
-                found, _ = self.listening.accept()
-            except OSError:                                # closed
-                return
-            threading.Thread(target=self.greet, args=(found,), daemon=True).start()
-
-    def greet(self, found):
+    def keep(self, found):
         """Keep a connection of a rank for the group that it names."""
         try:
-            found.settimeout(30)
-            sign, *key = HELLO.unpack(reader(found)(HELLO.size))
-        except (OSError, EOFError):
-            found.close()
-            return
-        if sign != SIGN:                                   # not one of our ranks
+            found.settimeout(peers.PATIENCE)
+            key = HELLO.unpack(peers.reader(found)(HELLO.size))
+        except (OSError, EOFError):                        # it has ended
             found.close()
             return
         with self.condition:
-            self.arrived[tuple(key)] = found
+            self.arrived[key] = found
             self.condition.notify_all()
 
     def connection(self, group, kind, rank, timeout):
         """The connection to a rank: the one with the higher number connects."""
         if rank < self.rank:
             host, port = self.peers_store.get(f"address {rank}").decode().split()
-            found = socket.create_connection((host, int(port)), timeout=max(1, timeout))
-            found.sendall(HELLO.pack(SIGN, group, kind, self.rank))
+            try:
+                found = peers.connect(host, int(port), timeout)
+                peers.write(found, HELLO.pack(group, kind, self.rank))
+            except OSError as error:
+                raise DistNetworkError(f"rank {self.rank} cannot connect to rank {rank} at ({host}, {port}): "
+                                       f"{error}") from None
         else:
             with self.condition:
                 if not self.condition.wait_for(lambda: (group, kind, rank) in self.arrived, timeout):
@@ -95,7 +87,7 @@ class SocketNode(Shared, RemoteNode):
 
     def close(self, rank):
         super().close(rank)
-        self.listening.close()
+        peers.close(self.listening)
 
 
 def rows_with_launcher(rank, size):
@@ -118,7 +110,9 @@ class Transfer:
         while self.left:
             try:
                 n = self.connection.send(self.left) if self.out else self.connection.recv_into(self.left)
-            except BlockingIOError:
+            except OSError as error:
+                if error.errno not in peers.PASSING:
+                    raise
                 return False
             if not n:
                 raise ConnectionResetError

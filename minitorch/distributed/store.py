@@ -4,6 +4,8 @@ A store keeps bytes under names. `HashStore` is one of a process, `FileStore` a 
 server in one rank; `PrefixStore` is a part of another store. Values are bytes and are never unpickled.
 """
 
+import contextlib
+import math
 import os
 import socket
 import struct
@@ -11,11 +13,14 @@ import threading
 import time
 from datetime import timedelta
 
+from . import peers
 from .errors import DistNetworkError, DistStoreError, QueueEmptyError
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
 
 DEFAULT = timedelta(seconds=300)
+LARGEST = 1 << 23                                          # bytes of a request to a server
+GONE = 5.0                                                 # seconds after which a server that was there has ended
 
 
 def as_bytes(value):
@@ -192,6 +197,7 @@ class Table:
 
 
 CHANGES = frozenset(("set", "add", "append", "compare_set", "delete_key", "push", "pop"))
+READS = frozenset(("get", "check", "num_keys", "list_keys", "length"))
 
 
 class HashStore(Store):
@@ -228,10 +234,17 @@ def packed(parts):
     return struct.pack("<I", len(parts)) + b"".join(struct.pack("<I", len(part)) + part for part in parts)
 
 
-def unpacked(read):
-    """The parts of the next frame; `read(n)` gives n bytes."""
+def unpacked(read, most=None):
+    """The parts of the next frame; `read(n)` gives n bytes. ValueError for one of more than `most` bytes."""
     count, = struct.unpack("<I", read(4))
-    return [read(struct.unpack("<I", read(4))[0]) for _ in range(count)]
+    left, parts = (math.inf if most is None else most) - 4 * count, []
+    while left >= 0 and len(parts) < count:
+        size, = struct.unpack("<I", read(4))
+        left -= size
+        parts.append(read(size) if left >= 0 else b"")
+    if left < 0:
+        raise ValueError(f"a frame of more than {most} bytes")
+    return parts
 
 
 def call_of(parts):
@@ -283,57 +296,35 @@ class Server:
     def __init__(self, host, port, listening=None):
         self.table, self.lock = Table(), threading.Lock()
         if listening is None:
-            listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                listening.bind(("", port))
+                listening = peers.listen(host, port)
             except OSError as error:
-                listening.close()
                 raise DistNetworkError(f"The server socket has failed to listen on port {port}: {error}. Another "
                                        f"program uses it: choose another MASTER_PORT") from None
-            listening.listen(1024)
         self.socket, self.port = listening, listening.getsockname()[1]
-        threading.Thread(target=self.accept, name="store", daemon=True).start()
+        peers.serve(listening, self.answer, "store")
 
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:                                # closed
-                return
-            threading.Thread(target=self.serve, args=(connection,), name="store client", daemon=True).start()
-
-    def serve(self, connection):
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        read = reader(connection)
-        try:
+    def answer(self, connection):
+        """Answer what a peer asks, until it closes the connection or asks what is none of a rank's questions."""
+        read = peers.reader(connection)
+        with connection, contextlib.suppress(OSError, EOFError, UnicodeError, AttributeError, TypeError, ValueError):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             while True:
-                call = call_of(unpacked(read))
+                call = call_of(unpacked(read, LARGEST))
                 with self.lock:
                     found = self.table.answer(*call)
-                connection.sendall(packed([found]))
-        except (OSError, EOFError, UnicodeError, AttributeError, TypeError, ValueError):
-            connection.close()                             # the rank is gone, or not ours
+                peers.write(connection, packed([found]))
 
     def close(self):
-        self.socket.close()
-
-
-def reader(connection):
-    def read(n):
-        parts = bytearray()
-        while len(parts) < n:
-            part = connection.recv(min(n - len(parts), 1 << 20))
-            if not part:
-                raise EOFError
-            parts += part
-        return bytes(parts)
-    return read
+        peers.close(self.socket)
 
 
 class TCPStore(Store):
     """A store that the rank with ``is_master`` serves at `host_name` and `port` (0: any free one, see `port`).
 
+    It serves this machine alone where `host_name` is localhost or a loopback address. All ranks show the secret in the
+    environment variable MINITORCH_SECRET, which launchers set; without one, others than this machine are not served
+    (DistNetworkError). A request may have 8 MB.
     wait_for_workers: wait until `world_size` ranks are connected. The others try to connect for `timeout`, since the
     master may start after them; DistNetworkError then.
     """
@@ -342,7 +333,7 @@ class TCPStore(Store):
                  multi_tenant=False, master_listen_fd=None, use_libuv=True):
         super().__init__(timeout)
         self.host, self.libuvBackend = host_name, False
-        self.local, self.lock, self.server = threading.local(), threading.Lock(), None
+        self.local, self.reached, self.server = threading.local(), False, None
         if is_master:
             listening = None if master_listen_fd is None else socket.socket(fileno=master_listen_fd)
             self.server = Server(host_name, port, listening)
@@ -362,30 +353,38 @@ class TCPStore(Store):
         found = getattr(self.local, "connection", None)
         if found is not None and self.local.pid == os.getpid():
             return found
-        end, pause = time.monotonic() + seconds_of(self._timeout), 0.01
-        while True:
-            try:
-                found = socket.create_connection((self.host, self.port), timeout=max(1, seconds_of(self._timeout)))
-                break
-            except OSError as error:
-                if time.monotonic() + pause > end:
-                    raise DistNetworkError(f"The client socket has failed to connect to ({self.host}, {self.port}): "
-                                           f"{error}. Does rank 0 run there?") from None
-                time.sleep(pause)
-                pause = min(2 * pause, 0.5)
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.local.connection, self.local.pid = found, os.getpid()
+        seconds = seconds_of(self._timeout)
+        try:
+            found = peers.connect(self.host, self.port, min(seconds, GONE) if self.reached else seconds)
+        except ConnectionError as error:
+            raise DistNetworkError(f"The client socket has failed to connect to ({self.host}, {self.port}): "
+                                   f"{error}. Does rank 0 run there?") from None
+        self.local.connection, self.local.pid, self.reached = found, os.getpid(), True
         return found
 
     def request(self, name, *arguments):
-        connection = self.connected()
+        frame = packed([name, *arguments])
+        if len(frame) > LARGEST:
+            raise DistStoreError(f"a TCPStore takes {LARGEST} bytes at once, got {len(frame)} for "
+                                 f"{name}({arguments[0]!r}): send large data by collectives")
         try:
-            connection.sendall(packed([name, *arguments]))
-            return unpacked(reader(connection))[0]
+            return self.asked(frame)
         except (OSError, EOFError) as error:
-            self.local.connection = None
+            if name in READS:                              # a new connection may do: nothing has changed by it
+                with contextlib.suppress(OSError, EOFError):
+                    return self.asked(frame)
             raise DistNetworkError(f"failed to talk to the store at ({self.host}, {self.port}): "
                                    f"{str(error) or 'it is closed'}. Rank 0, which serves it, has ended") from None
+
+    def asked(self, frame):
+        """The answer to a request."""
+        connection = self.connected()
+        try:
+            peers.write(connection, frame)
+            return unpacked(peers.reader(connection))[0]
+        except (OSError, EOFError):
+            self.local.connection = None
+            raise
 
     def close(self):
         """Stop serving."""

@@ -8,6 +8,7 @@ import socket
 import sys
 import time
 
+from . import peers
 from .processes import FOLDER, Supervisor
 
 __all__ = ["Watch", "free_port"]
@@ -53,6 +54,8 @@ class Watch:
         self.supervisor = Supervisor(size if nodes is None else nodes.size)
         self.before = 0 if nodes is None else nodes.first  # the number in the job of this node's first rank
         self.environment = {FOLDER: self.supervisor.folder}
+        if nodes is None:                                  # else all launchers have been given the same
+            self.environment[peers.SECRET] = peers.drawn()
         self.first = None                                  # the rank that failed first
 
     def look(self):

@@ -254,7 +254,10 @@ def process_node(rank, size, store, timeout):
     launched = of_launchers() and isinstance(store, PrefixStore)
     if size == 1 or not launched and len(set(hosts_of(rank, size, store))) == 1:
         return memory_node(rank, size, store, timeout)
+    from . import peers
     from .sockets import SocketNode
+    if not launched and rank == 0:
+        peers.warn_of_network(len(set(hosts_of(rank, size, store))))
     told = PrefixStore("rows", store.underlying_store if launched else store)
     return SocketNode(rank, size, store, told, own_address(store), launched)
 
