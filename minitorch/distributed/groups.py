@@ -1,12 +1,14 @@
 """`ProcessGroup`: some ranks of a job that call collectives together; how a call is entered and carried out."""
 
 import contextlib
+import threading
 import zlib
 from datetime import timedelta
 
 from ..extend import calling_line
 from . import context
 from .errors import DistBackendError
+from .record import place_of
 from .store import PrefixStore
 from .work import Lane, Work
 
@@ -24,6 +26,8 @@ class ProcessGroup:
         self.regions = 0                                   # how often `shared` was called
         self.saver = None                                  # a group of the same ranks, for `checkpoint.async_save`
         self.lane = Lane(f"collectives {name}")
+        self.turn = threading.Lock()                       # of the thread that is in `call`
+        self.entered = "another thread", "a call"          # which, and in which call
         self.lanes: dict = {}                              # of messages: a lane for each direction and peer
 
     def rank(self):
@@ -93,6 +97,28 @@ class ProcessGroup:
         text: what all ranks must agree on, besides the name. on: a tensor of the device of the call, the first of
         `tensors` unless given. Returns a Work with `async_op`, else None.
         """
+        thread = threading.current_thread()
+        if thread is self.lane.thread:                     # what a hook starts when a call is done
+            return self.carried_out(name, text, body, async_op, tensors, after, on)
+        if not self.turn.acquire(blocking=False):
+            self.refuse_threads(thread, f"{name} {text}".strip())
+        try:
+            self.entered = thread.name, f"{name} {text}".strip()
+            return self.carried_out(name, text, body, async_op, tensors, after, on)
+        finally:
+            self.turn.release()
+
+    def refuse_threads(self, thread, words):
+        """The error of two threads in one group: ranks would take their calls in other orders."""
+        other, others = self.entered
+        self.world.record.stop(
+            f"threads {other!r} and {thread.name!r} of rank {self.world.rank} are in calls of one "
+            f"group at once, {others} and {words} ({place_of(calling_line())}), so that ranks take "
+            f"them in different orders: call from one thread, or give each thread a group of its "
+            f"own by new_group")
+
+    def carried_out(self, name, text, body, async_op, tensors, after, on):
+        """`call` when no other thread is in it."""
         world, transport = self.world, self.usable()
         self.seq = seq = self.seq + 1
         words = f"{name} {text}" if text else name

@@ -40,7 +40,7 @@ def secret_in(path):
     except OSError as error:
         raise SystemExit(f"--rdzv-conf secret_file={path}: {error.strerror}") from None
     if not found:
-        raise SystemExit(f"--rdzv-conf secret_file={path}: expected a file with a random text, which is empty")
+        raise SystemExit(f"--rdzv-conf secret_file={path}: expected a random text, it is empty")
     return found
 
 

@@ -40,10 +40,13 @@ def meet(timeout):
     os.environ[peers.SECRET] = comm.bcast(peers.drawn() if rank == 0 else None)
     hosts = comm.allgather(socket.gethostname())
     alone = len(set(hosts)) == 1
-    store = TCPStore("localhost" if alone else hosts[0], 0, is_master=True, timeout=timeout) if rank == 0 else None
-    port = comm.bcast(store.port if rank == 0 else None)
-    if rank:
-        store = TCPStore("localhost" if hosts[rank] == hosts[0] else hosts[0], port, timeout=timeout)
+    if rank == 0:
+        name = "localhost" if alone else hosts[0]
+        store = TCPStore(name, 0, is_master=True, timeout=timeout)
+        comm.bcast(store.port)
+    else:
+        name = "localhost" if hosts[rank] == hosts[0] else hosts[0]
+        store = TCPStore(name, comm.bcast(None), timeout=timeout)
     return rank, size, store
 
 

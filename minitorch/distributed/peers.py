@@ -1,8 +1,10 @@
-"""How the processes of a job trust each other: each end of a connection shows that it knows the job's secret.
+"""How the processes of a job trust each other: each end of a connection shows that it knows the
+job's secret.
 
-The secret is in the environment, where the launcher puts one that it has drawn. Nothing that a peer sends is read
-before it has answered a challenge, two messages of fixed length, within `PATIENCE` seconds. The secret itself is never
-sent; what follows is not encrypted. Without a secret, a job listens on this machine only.
+The secret is in the environment, where the launcher puts one that it has drawn. Nothing else that a
+peer sends is read before it has answered a challenge, with a message of fixed length, within
+`PATIENCE` seconds. The secret itself is never sent; what follows is not encrypted. Without a
+secret, a job listens on this machine only.
 """
 
 import contextlib
@@ -20,11 +22,11 @@ from .errors import DistNetworkError
 __all__: list = []
 
 SECRET = "MINITORCH_SECRET"                                # names the secret of the job
-TRUST = "MINITORCH_TRUST_NETWORK"                          # 1: no secret is needed, whoever can connect
+TRUST = "MINITORCH_TRUST_NETWORK"                          # 1: whoever can connect may take part
 SIGN = b"minitorch peer 1"
 NONCE = PROOF = 32                                         # bytes
-PATIENCE = 30.0                                            # seconds in which a peer shows the secret
-PAUSE = 0.05                                               # seconds until a system out of something is asked again
+PATIENCE = 30.0                                            # seconds for showing the secret
+PAUSE = 0.05                                               # seconds until the system is asked again
 PASSING = (errno.EAGAIN, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -41,8 +43,11 @@ def secret():
 
 
 def drawn():
-    """The secret for processes that this one starts: its own, or a new one unless the network is trusted."""
-    if secret() or told or os.environ.get(TRUST) == "1":   # told: this process serves a job without one
+    """The secret for processes that this one starts: its own, or a new one.
+
+    None where the network is trusted, or where this process already serves a job without one.
+    """
+    if secret() or told or os.environ.get(TRUST) == "1":
         return os.environ.get(SECRET, "")
     return secrets.token_hex(32)
 
@@ -66,7 +71,10 @@ def admit(connection, key):
 
 
 def introduce(connection, where):
-    """Show the secret to the peer at `where`, which has to show that it knows it; DistNetworkError if it does not."""
+    """Show the secret to the peer at `where`, which has to show that it knows it, too.
+
+    DistNetworkError if it does not.
+    """
     key, own, before = secret(), secrets.token_bytes(NONCE), connection.gettimeout()
     connection.settimeout(PATIENCE)
     read = reader(connection)
@@ -76,14 +84,15 @@ def introduce(connection, where):
     nonces = challenge[len(SIGN):] + own
     write(connection, own + proof(key, b"connects", nonces))
     if not hmac.compare_digest(read(PROOF), proof(key, b"listens", nonces)):
-        raise DistNetworkError(f"the job at {where} has another secret: give all of its ranks and launchers the same "
-                               f"{SECRET} (here it is {'set' if key else 'not set'})")
+        raise DistNetworkError(
+            f"the job at {where} has another secret: give all of its ranks and launchers the same "
+            f"{SECRET} (here it is {'set' if key else 'not set'})")
     connection.settimeout(before)
 
 
 # ------------------------------------------------------------------ connections
 def listen(host, port, backlog=1024):
-    """A socket that listens for peers that know `host`: on this machine only where that is the name of it.
+    """A socket that listens for peers that know `host`: on this machine only where that means it.
 
     SecretMissing where the job has none, and that name is not this machine's alone.
     """
@@ -91,11 +100,13 @@ def listen(host, port, backlog=1024):
     if not secret():
         if not address and os.environ.get(TRUST) != "1":
             raise SecretMissing(
-                f"a job without a secret is served on this machine only, not at {host}: start the ranks by `python -m "
-                f"minitorch.distributed.run`, or set {SECRET} to the same random text on all nodes, or MASTER_ADDR to "
-                f"127.0.0.1, or {TRUST}=1 where whoever can connect may take part")
-        warn_once(f"This job has no secret: {'any process of this machine' if address else 'whoever can connect'} may "
-                  f"take part in it. Set {SECRET} to the same random text for all ranks, or start them by `python -m "
+                f"a job without a secret is served on this machine only, not at {host}: start the "
+                f"ranks by `python -m minitorch.distributed.run`, or set {SECRET} to the same "
+                f"random text on all nodes, or MASTER_ADDR to 127.0.0.1, or {TRUST}=1 where "
+                f"whoever can connect may take part")
+        who = "any process of this machine" if address else "whoever can connect"
+        warn_once(f"This job has no secret: {who} may take part in it. Set {SECRET} to the same "
+                  f"random text for all ranks, or start them by `python -m "
                   f"minitorch.distributed.run`, which does")
     made = socket.socket(socket.AF_INET6 if ":" in (address or host) else socket.AF_INET)
     try:
@@ -109,12 +120,12 @@ def listen(host, port, backlog=1024):
 
 
 def address_of(host):
-    """The address of this machine alone that a host's name means; empty for one that others can reach."""
+    """The address that a host's name means and others cannot reach; empty where they can."""
     if host == "localhost":
         return "127.0.0.1"
     if host == "::1" or host.startswith("127."):
         return host
-    if not secret():                                       # a name of this machine, where it is known to it alone
+    if not secret():                                       # a name that is known here alone
         with contextlib.suppress(OSError):
             found = socket.gethostbyname(host)
             return found if found.startswith("127.") else ""
@@ -130,14 +141,17 @@ def warn_once(text):
 
 def warn_of_network(nodes):
     """Ranks on several machines talk by our own transport: say whom it is for."""
-    warn_once(f"Ranks on {nodes} machines talk over minitorch's own TCP connections, which show the job's secret but "
-              f"are not encrypted: they are for small networks that you trust. Elsewhere start the ranks by mpiexec "
-              f'(pip install mpi4py mpich), or use backend "nccl" for GPUs')
+    warn_once(f"Ranks on {nodes} machines talk over minitorch's own TCP connections, which show "
+              f"the job's secret but are not encrypted: they are for small networks that you "
+              f"trust. Elsewhere start the ranks by mpiexec (pip install mpi4py mpich), or use "
+              f'backend "nccl" for GPUs')
 
 
 def serve(listening, act, name):
-    """Call ``act(connection)`` in a thread of its own for each peer that shows the secret, until `listening` is
-    closed: no fault of a peer, nor of the system, ends the thread that accepts."""
+    """Call ``act(connection)`` in a thread of its own for each peer that shows the secret.
+
+    Until `listening` is closed: no fault of a peer or of the system ends the thread that accepts.
+    """
     key = secret()
 
     def greet(connection):
@@ -154,11 +168,12 @@ def serve(listening, act, name):
         while listening.fileno() >= 0:
             try:
                 connection, _ = listening.accept()
-            except (OSError, MemoryError):                 # closed, or out of something, which passes
+            except (OSError, MemoryError):                 # closed, or out of something: it passes
                 time.sleep(PAUSE)
                 continue
             try:
-                threading.Thread(target=greet, args=(connection,), name=f"{name} peer", daemon=True).start()
+                threading.Thread(target=greet, args=(connection,), name=f"{name} peer",
+                                 daemon=True).start()
             except (RuntimeError, MemoryError):            # no thread to be given: it may try again
                 connection.close()
                 time.sleep(PAUSE)
@@ -173,7 +188,7 @@ def close(listening):
 
 
 def connect(host, port, seconds):
-    """A connection to a peer, which may begin to listen within `seconds`; both have shown the secret."""
+    """A connection to a peer, which begins to listen within `seconds`; both show the secret."""
     end, pause, limit = time.monotonic() + seconds, 0.01, max(1, seconds)
     while True:
         try:
@@ -194,7 +209,7 @@ def connect(host, port, seconds):
 
 # ------------------------------------------------------------------ bytes
 def lasting(call, *arguments):
-    """``call(*arguments)``, again for a while where the system is out of something or was interrupted: that passes."""
+    """``call(*arguments)``, again for a while where it fails by what passes: see `PASSING`."""
     end = time.monotonic() + PATIENCE
     while True:
         try:

@@ -20,7 +20,7 @@ import time
 import numpy as np
 
 from . import watcher
-from .record import ABSENT, FAILED, KILLED, ROW, Record, Rows, note_end
+from .record import ABSENT, FAILED, KILLED, ROW, Record, Rows, is_of_python, note_end
 
 __all__ = ["ProcessNode", "Supervisor"]
 
@@ -148,9 +148,9 @@ def frames_of(stack):
 
 def own_frame(stack):
     """The innermost frame outside of this package and of Python's own files; None where there is none."""
-    here, library = os.path.dirname(os.path.dirname(__file__)), os.path.dirname(os.__file__)
-    return next((frame for frame in frames_of(stack) if not frame[0].startswith((here, "<"))
-                 and (not frame[0].startswith(library) or "site-packages" in frame[0])), None)
+    here = os.path.dirname(os.path.dirname(__file__))
+    return next((frame for frame in frames_of(stack)
+                 if not frame[0].startswith(here) and not is_of_python(frame[0])), None)
 
 
 class Supervisor:

@@ -5,8 +5,10 @@ Each rank has a row in memory that all share (a file mapped by the processes of 
 fault is named on every rank, by rank, call and line, and nobody waits for somebody who will not come.
 """
 
+import atexit
 import functools
 import linecache
+import logging
 import os
 import signal
 import sys
@@ -25,6 +27,7 @@ ROW = np.dtype([("pid", "i8"), ("thread", "i8"), ("state", "i4"), ("signal", "i4
                 ("count", "i8"), ("when", "f8"), ("told", "i8"), ("fault", "S4096"),
                 ("calls", ENTRY, (ENTRIES,))])
 ABSENT, RUNNING, FAILED, FINISHED, KILLED = range(5)       # states of a rank
+LIBRARY = os.path.dirname(os.__file__)
 
 
 def text_of(value):
@@ -252,8 +255,12 @@ def shown(place):
 
 
 def on_uncaught(act, shown=lambda: None):
-    """Call ``act(error)`` for an exception that ends the process, before it is shown, and `shown()` after that."""
-    before = sys.excepthook
+    """Call ``act(error)`` for an exception that ends the process, before it is shown.
+
+    After that, call `shown()`. The fault of a collective that ends another thread than the main one
+    gives the process exit code 1, when it ends.
+    """
+    before, before_in_thread = sys.excepthook, threading.excepthook
 
     def hook(kind, error, trace):
         act(error.with_traceback(trace))
@@ -261,19 +268,47 @@ def on_uncaught(act, shown=lambda: None):
         if sys.stderr is not None:
             sys.stderr.flush()
         shown()
-    sys.excepthook = hook
+
+    def hook_in_thread(found):
+        if not isinstance(found.exc_value, DistBackendError):
+            before_in_thread(found)
+            return
+        act(found.exc_value)
+        before_in_thread(found)
+        ended_threads.append(found.thread)
+        shown()
+    sys.excepthook, threading.excepthook = hook, hook_in_thread
+
+
+ended_threads: list = []                                   # which the fault of a call has ended
+
+
+@atexit.register
+def fail_at_exit():
+    """The exit code of a process is 1 if the fault of a call has ended one of its threads."""
+    if ended_threads:
+        logging.shutdown()
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
+        os._exit(1)
 
 
 def failure_text(rank, error):
-    """The message to other ranks about an exception: type, text and the innermost line outside of this package."""
+    """The message to other ranks about an exception: type, text, the user's innermost line."""
     line, trace = None, error.__traceback__
     while trace is not None:
-        name = trace.tb_frame.f_globals.get("__name__") or ""
-        if not name.startswith(("minitorch.", "runpy", "threading")) and name != "minitorch":
-            line = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        frame = trace.tb_frame
+        name, file = frame.f_globals.get("__name__") or "", frame.f_code.co_filename
+        if name.partition(".")[0] not in ("minitorch", "numpy") and not is_of_python(file):
+            line = file, trace.tb_lineno
         trace = trace.tb_next
-    text = f"rank {rank} failed: {type(error).__name__}: {error}"
+    text = f"rank {rank} failed: {type(error).__name__}" + (f": {error}" if str(error) else "")
     return text + (f" ({place_of(line)})" if line else "")
+
+
+def is_of_python(file):
+    """True for a file of Python's own library, or none."""
+    return file.startswith("<") or file.startswith(LIBRARY) and "site-packages" not in file
 
 
 def calls(record):

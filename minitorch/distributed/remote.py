@@ -58,8 +58,8 @@ class RemoteNode:
         line = user_line(sys._current_frames().get(self.main)) or ("", 0)
         try:
             self.store.set(str(self.rank), packed_row(self.rows[self.rank:self.rank + 1].copy(), line))
-        except (RuntimeError, MemoryError):                # the next beat tries again; a store that has ended is found
-            pass                                           # by who reads it
+        except (RuntimeError, MemoryError):
+            pass                                           # the next beat tries again
 
     def refresh(self):
         """Read the rows of the others, and show this one's."""

@@ -13,6 +13,7 @@ of them serves (`meeting`), or mpiexec or srun, which start the script itself.
 """
 
 import argparse
+import contextlib
 import os
 import signal
 import subprocess
@@ -22,6 +23,7 @@ import time
 import uuid
 
 from .meeting import Meeting, numbers_of_nodes
+from .peers import lasting
 from .supervise import Watch, cores, end_with_parent, exit_text, free_port, is_aliased
 
 __all__ = ["main"]
@@ -49,8 +51,9 @@ def parser():
     add("--rdzv-id", default=None, help="the name of the job, the same on all nodes")
     add("--rdzv-backend", default=None, help="static (nodes have numbers and a fixed count) or c10d")
     add("--rdzv-endpoint", default=None, help="host:port where launchers meet (29400 for c10d)")
-    add("--rdzv-conf", default=None, help="key=value,...: join_timeout (600 s), last_call_timeout (30), is_host, rank, "
-                                        "secret_file (of the secret that all nodes show, else MINITORCH_SECRET)")
+    add("--rdzv-conf", default=None,
+        help="key=value,...: join_timeout (600 s), last_call_timeout (30), is_host, rank, "
+             "secret_file (with the secret that all nodes show; else MINITORCH_SECRET)")
     add("--local-addr", default=None, help="the address by which other nodes reach this one")
     for name in ("--start-method", "--event-log-handler", "--logs-specs", "--numa-binding", "--signals-to-handle",
                  "--duplicate-stdout-filters", "--duplicate-stderr-filters"):
@@ -173,12 +176,15 @@ class Attempt:
 
 
 def tee(stream, file, console, prefix):
-    """Copy lines to a file, and with the rank before each to the console."""
-    for line in stream:
-        file.write(line)
-        file.flush()
-        console.write(prefix + line.decode(errors="replace"))
-        console.flush()
+    """Copy lines to a file, and with the rank before each to the console.
+
+    Where one of them takes no more (a full disk), the lines are still read: the rank would wait.
+    """
+    while line := lasting(stream.readline):
+        for to, text in (file, line), (console, prefix + line.decode(errors="replace")):
+            with contextlib.suppress(OSError):
+                to.write(text)
+                to.flush()
 
 
 def stopped(number, frame):

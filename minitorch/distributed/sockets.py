@@ -1,8 +1,9 @@
 """The transport of ranks that several launchers have started, each on its node: TCP connections between all pairs.
 
 For jobs without MPI: `run` with ``--nnodes``. Each rank listens on a port, which it tells the store; each pair of ranks
-of a group has one connection for collectives and one for messages. Peers show the job's secret (`peers`), but nothing
-is encrypted: for networks that are trusted. Connections are polled, so that a wait notices what goes wrong.
+of a group has one connection for collectives and one for messages. Peers show the job's secret
+(`peers`), but nothing is encrypted: for networks that are trusted. Connections are polled, so that
+a wait notices what goes wrong.
 """
 
 import os
@@ -65,8 +66,8 @@ class SocketNode(Shared, RemoteNode):
                 found = peers.connect(host, int(port), timeout)
                 peers.write(found, HELLO.pack(group, kind, self.rank))
             except OSError as error:
-                raise DistNetworkError(f"rank {self.rank} cannot connect to rank {rank} at ({host}, {port}): "
-                                       f"{error}") from None
+                raise DistNetworkError(f"rank {self.rank} cannot connect to rank {rank} at "
+                                       f"({host}, {port}): {error}") from None
         else:
             with self.condition:
                 if not self.condition.wait_for(lambda: (group, kind, rank) in self.arrived, timeout):

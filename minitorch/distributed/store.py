@@ -20,7 +20,8 @@ __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
 
 DEFAULT = timedelta(seconds=300)
 LARGEST = 1 << 23                                          # bytes of a request to a server
-GONE = 5.0                                                 # seconds after which a server that was there has ended
+MALFORMED = (AttributeError, TypeError, ValueError)        # errors of a request that no rank makes
+GONE = 5.0                                                 # seconds after which a server has ended
 
 
 def as_bytes(value):
@@ -235,7 +236,7 @@ def packed(parts):
 
 
 def unpacked(read, most=None):
-    """The parts of the next frame; `read(n)` gives n bytes. ValueError for one of more than `most` bytes."""
+    """The parts of the next frame; `read(n)` gives n bytes. ValueError for more than `most`."""
     count, = struct.unpack("<I", read(4))
     left, parts = (math.inf if most is None else most) - 4 * count, []
     while left >= 0 and len(parts) < count:
@@ -305,9 +306,9 @@ class Server:
         peers.serve(listening, self.answer, "store")
 
     def answer(self, connection):
-        """Answer what a peer asks, until it closes the connection or asks what is none of a rank's questions."""
+        """Answer what a peer asks, until it closes the connection or asks what no rank asks."""
         read = peers.reader(connection)
-        with connection, contextlib.suppress(OSError, EOFError, UnicodeError, AttributeError, TypeError, ValueError):
+        with connection, contextlib.suppress(OSError, EOFError, *MALFORMED):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             while True:
                 call = call_of(unpacked(read, LARGEST))
@@ -322,9 +323,9 @@ class Server:
 class TCPStore(Store):
     """A store that the rank with ``is_master`` serves at `host_name` and `port` (0: any free one, see `port`).
 
-    It serves this machine alone where `host_name` is localhost or a loopback address. All ranks show the secret in the
-    environment variable MINITORCH_SECRET, which launchers set; without one, others than this machine are not served
-    (DistNetworkError). A request may have 8 MB.
+    It serves this machine alone where `host_name` is localhost or a loopback address. All ranks
+    show the secret in the environment variable MINITORCH_SECRET, which launchers set; without one,
+    others than this machine are not served (DistNetworkError). A request may have 8 MB.
     wait_for_workers: wait until `world_size` ranks are connected. The others try to connect for `timeout`, since the
     master may start after them; DistNetworkError then.
     """
@@ -355,10 +356,11 @@ class TCPStore(Store):
             return found
         seconds = seconds_of(self._timeout)
         try:
-            found = peers.connect(self.host, self.port, min(seconds, GONE) if self.reached else seconds)
+            seconds = min(seconds, GONE) if self.reached else seconds
+            found = peers.connect(self.host, self.port, seconds)
         except ConnectionError as error:
-            raise DistNetworkError(f"The client socket has failed to connect to ({self.host}, {self.port}): "
-                                   f"{error}. Does rank 0 run there?") from None
+            raise DistNetworkError(f"The client socket has failed to connect to ({self.host}, "
+                                   f"{self.port}): {error}. Does rank 0 run there?") from None
         self.local.connection, self.local.pid, self.reached = found, os.getpid(), True
         return found
 
@@ -370,7 +372,7 @@ class TCPStore(Store):
         try:
             return self.asked(frame)
         except (OSError, EOFError) as error:
-            if name in READS:                              # a new connection may do: nothing has changed by it
+            if name in READS:                              # which change nothing: ask again
                 with contextlib.suppress(OSError, EOFError):
                     return self.asked(frame)
             raise DistNetworkError(f"failed to talk to the store at ({self.host}, {self.port}): "

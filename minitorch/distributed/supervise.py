@@ -54,7 +54,7 @@ class Watch:
         self.supervisor = Supervisor(size if nodes is None else nodes.size)
         self.before = 0 if nodes is None else nodes.first  # the number in the job of this node's first rank
         self.environment = {FOLDER: self.supervisor.folder}
-        if nodes is None:                                  # else all launchers have been given the same
+        if nodes is None:                                  # else all launchers were given the same
             self.environment[peers.SECRET] = peers.drawn()
         self.first = None                                  # the rank that failed first
 

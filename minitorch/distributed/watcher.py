@@ -15,6 +15,7 @@ watcher a duplicate of its connection, which is closed only when the watcher has
 It is started as a file, not as a module: until something goes wrong it needs Python's library only.
 """
 
+import contextlib
 import json
 import mmap
 import os
@@ -31,6 +32,7 @@ __all__: list = []
 
 RUNNING, FAILED, KILLED = 1, 2, 4                          # the record's states, and its sign for an unknown signal
 UNKNOWN = -1
+PAUSE = 0.05                                               # seconds until the system is asked again
 CONNECTION = "PMI_FD"                                      # names the file descriptor of a rank's connection, by MPICH
 SOCKET = "connections"                                     # the file of the socket at which ranks leave them
 
@@ -126,7 +128,12 @@ def in_order(events, places):
     """Yield the places of processes in the order in which they end."""
     ended = 0
     while ended < len(places):
-        for file, _ in events.poll():
+        try:
+            found = events.poll()
+        except OSError:                                    # out of something: that passes
+            time.sleep(PAUSE)
+            continue
+        for file, _ in found:
             ended += 1
             yield places[file]
 
@@ -144,13 +151,16 @@ def main(file, folder, pids, row, layout, left, events, places, connections):
             struct.pack_into("d", memory, at["when"], time.time())
             struct.pack_into("i", memory, at["state"], KILLED)
         if str(place) in connections:
-            os.close(connections[str(place)])              # now mpiexec may know, and end the others
-    ends = [(struct.unpack_from("i", memory, place * row + layout["state"])[0],
-             struct.unpack_from("q", memory, place * row + layout["told"])[0]) for place in range(len(pids))]
+            with contextlib.suppress(OSError):
+                os.close(connections[str(place)])          # now mpiexec may end the others
+    ends = [(struct.unpack_from("i", memory, at + layout["state"])[0],
+             struct.unpack_from("q", memory, at + layout["told"])[0])
+            for at in range(0, len(pids) * row, row)]
     if any(state in (FAILED, KILLED) for state, _ in ends) and (FAILED, 1) not in ends:
-        print(f"minitorch.distributed: {message_of(memory)}", file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):                 # nobody reads it any more
+            print(f"minitorch.distributed: {message_of(memory)}", file=sys.stderr, flush=True)
     for path in left:
-        if os.path.exists(path):
+        with contextlib.suppress(OSError):
             os.unlink(path)
     shutil.rmtree(folder, ignore_errors=True)
 

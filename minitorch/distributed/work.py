@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import traceback
 
 from .. import futures
 
@@ -118,7 +119,10 @@ class Lane:
                 finally:
                     with self.lock:
                         self.pending -= 1
-            work.run(counted)
+            try:
+                work.run(counted)
+            except BaseException:                          # of a callback: the call itself is done
+                traceback.print_exc()
 
     def close(self):
         """End the thread, after what is under way."""

@@ -1,16 +1,19 @@
 """Wrong arguments, and faults of ranks that are threads: each is named by rank, call and line on every rank."""
 
+import json
 import re
+import statistics
 import threading
 import time
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 import minitorch as torch
 import minitorch.distributed as dist
 from minitorch.distributed import threads
-from minitorch.distributed.record import calls
+from minitorch.distributed.record import calls, failure_text
 from minitorch.distributed.world import current_world
 
 Op = dist.ReduceOp
@@ -196,6 +199,25 @@ def test_an_asynchronous_call_that_fails_says_so_when_waited_for():
         with pytest.raises(dist.DistBackendError, match="all_reduce #1"):      # the group is of no use any more
             dist.barrier()
     threads.run(program, 2)
+
+
+def out_of_memory_here():
+    raise MemoryError
+
+
+@pytest.mark.parametrize("fails", [
+    lambda: out_of_memory_here(), lambda: np.tile(np.ones(1 << 20), 1 << 40),
+    lambda: torch.ones(1 << 20).repeat(1 << 40), lambda: torch.zeros(1 << 60),
+    lambda: json.loads("{"), lambda: statistics.mean([]), lambda: int("x")])
+def test_the_line_of_an_exception_is_the_users(fails):
+    """Wherever in NumPy, Python's library or this package it was raised."""
+    in_a_function = "out_of_memory_here" in fails.__code__.co_names
+    line = (out_of_memory_here.__code__.co_firstlineno + 1 if in_a_function
+            else fails.__code__.co_firstlineno)
+    with pytest.raises((MemoryError, RuntimeError, ValueError)) as found:
+        fails()
+    assert failure_text(1, found.value).endswith(f" (test_faults.py:{line})")
+    assert "rank 1 failed: MemoryError (" in failure_text(1, MemoryError().with_traceback(found.tb))
 
 
 def test_the_record():

@@ -1,22 +1,29 @@
-"""What listens for ranks: it lives whatever the system answers, and takes nothing from who does not know the secret."""
+"""Loops in the background live whatever the system answers; those that listen read nothing of
+peers that do not know the secret."""
 
 import errno
+import io
 import os
 import socket
 import struct
 import threading
 import time
 from datetime import timedelta
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+import minitorch as torch
 import minitorch.distributed as dist
-from minitorch.distributed import meeting, peers, remote, sockets, supervise
+from minitorch.distributed import meeting, peers, remote, sockets, supervise, threads, watcher
 from minitorch.distributed import run as launcher
+from minitorch.distributed.record import KILLED, ROW, RUNNING
 
 ERRNOS = ("EMFILE ENFILE ECONNABORTED EINTR ENOMEM ENOBUFS EPIPE ECONNRESET EAGAIN").split()
 PASSING = [name for name in ERRNOS if getattr(errno, name) in peers.PASSING]
-CALLS = [name for name in dir(socket.socket) if not name.startswith("_") and callable(getattr(socket.socket, name))
+CALLS = [name for name in dir(socket.socket)
+         if not name.startswith("_") and callable(getattr(socket.socket, name))
          and name not in ("close", "detach", "fileno")]     # which do not fail
 
 
@@ -28,12 +35,13 @@ def short(monkeypatch):
 
 
 class Faults:
-    """The calls that threads with some names make of sockets; each is made to fail once on demand."""
+    """The calls that threads with some names make of sockets; each fails once on demand."""
 
     def __init__(self, monkeypatch, names):
         self.names, self.seen, self.armed = names, set(), None
         for name in CALLS:
-            monkeypatch.setattr(socket.socket, name, self.wrapped(name, getattr(socket.socket, name)))
+            call = getattr(socket.socket, name)
+            monkeypatch.setattr(socket.socket, name, self.wrapped(name, call))
 
     def wrapped(self, name, call):
         def called(this, *arguments, **options):
@@ -55,7 +63,7 @@ class Faults:
 
 
 def patiently(ask):
-    """What `ask()` returns: at the second attempt, where a fault has cut the connection of the first."""
+    """The result of `ask()`: of the second attempt, where a fault has cut the first connection."""
     try:
         return ask()
     except dist.DistNetworkError:
@@ -73,7 +81,7 @@ def test_the_store_lives(monkeypatch):
     assert newcomer("first") == "first"
     for name, error in faults.each():
         assert patiently(lambda text=f"{name} {error}": newcomer(text)) == f"{name} {error}"
-        if faults.armed is not None and name == "accept":  # it waits in accept: the next one meets the fault
+        if faults.armed is not None and name == "accept":  # it waits there: the next one meets it
             assert newcomer("again") == "again"
         assert patiently(lambda: server.check(["key"]))
         assert faults.armed is None, (name, error)
@@ -81,7 +89,7 @@ def test_the_store_lives(monkeypatch):
 
 
 def test_a_rank_asks_the_store_again(monkeypatch):
-    """What passes is not noticed at all; a question is asked again where the connection is lost."""
+    """A fault that passes is not noticed; a lost connection is, but questions are asked again."""
     faults = Faults(monkeypatch, (threading.current_thread().name,))
     server = dist.TCPStore("localhost", 0, is_master=True)
     server.set("key", "value")
@@ -147,7 +155,8 @@ def test_ranks_that_connect_are_heard(monkeypatch):
 
 
 def test_no_thread_for_a_peer(monkeypatch):
-    server, start, refused = dist.TCPStore("localhost", 0, is_master=True), threading.Thread.start, []
+    server = dist.TCPStore("localhost", 0, is_master=True)
+    start, refused = threading.Thread.start, []
 
     def started(thread):
         if thread.name == "store peer" and not refused:
@@ -161,7 +170,74 @@ def test_no_thread_for_a_peer(monkeypatch):
     server.close()
 
 
-# ---- the secret --------------------------------------------------------------------------------------------
+def once(call, number):
+    """`call`, which fails the first time."""
+    faults = [number]
+
+    def called(*arguments, **options):
+        if faults:
+            raise OSError(faults.pop(), "once")
+        return call(*arguments, **options)
+    return called
+
+
+@pytest.mark.parametrize("failing", ["poll", "close", "write", "flush", "unlink"])
+def test_the_watcher_lives(monkeypatch, tmp_path, failing):
+    """It comes to its end: it notes the end of a rank, and removes the folder and MPI's files."""
+    monkeypatch.setattr(watcher.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(watcher, "PAUSE", 0.001)
+    layout = {name: ROW.fields[name][1] for name in ("state", "signal", "when", "told")}
+    for error in ERRNOS:
+        folder, left, said = tmp_path / "job", [tmp_path / "first", tmp_path / "second"], []
+        folder.mkdir()
+        [file.touch() for file in left]
+        rows = np.zeros(1, ROW)
+        rows["state"] = RUNNING
+        (folder / "record").write_bytes(rows.tobytes())
+        calls = {"poll": lambda: [(7, 1)], "write": said.append, "flush": lambda: None,
+                 "close": os.close, "unlink": os.unlink}
+        calls[failing] = once(calls[failing], getattr(errno, error))
+        events = SimpleNamespace(poll=calls["poll"])
+        with open(folder / "record", "r+b") as record, monkeypatch.context() as patch:
+            patch.setattr(watcher.select, "epoll",
+                          SimpleNamespace(fromfd=lambda _, events=events: events))
+            patch.setattr(watcher.sys, "stderr", SimpleNamespace(**calls))
+            patch.setattr(watcher.os, "close", calls["close"])
+            patch.setattr(watcher.os, "unlink", calls["unlink"])
+            watcher.main(record.fileno(), str(folder), [1 << 30], ROW.itemsize, layout,
+                         [str(file) for file in left], 0, {"7": 0}, {"0": os.dup(record.fileno())})
+            assert np.frombuffer(record.read(), ROW)["state"] == KILLED, error
+        assert failing in ("write", "flush") or "rank 0 was killed" in said[0], error
+        assert not folder.exists() and left[0].exists() == (failing == "unlink"), error
+        assert not left[1].exists(), error
+        left[0].unlink(missing_ok=True)
+
+
+def test_what_ranks_print_is_read_on():
+    """A full disk does not end the thread that reads: the rank would wait for it for ever."""
+    for call in ("readline", "write", "flush"):
+        for error in PASSING if call == "readline" else (*ERRNOS, "ENOSPC", "EIO"):
+            lines, file, console = io.BytesIO(b"a\nb\nc\n"), io.BytesIO(), io.StringIO()
+            calls = {name: getattr(lines if name == "readline" else file, name)
+                     for name in ("readline", "write", "flush")}
+            calls[call] = once(calls[call], getattr(errno, error))
+            launcher.tee(SimpleNamespace(**calls), SimpleNamespace(**calls), console, "0:")
+            assert console.getvalue() == "0:a\n0:b\n0:c\n"
+            assert file.getvalue() == (b"b\nc\n" if call == "write" else b"a\nb\nc\n")
+
+
+def test_a_callback_that_fails_ends_no_thread(capsys):
+    def program(rank):
+        for _ in range(3):
+            work = dist.all_reduce(torch.ones(1), async_op=True)
+            work.get_future().add_done_callback(lambda _: 1 / 0)
+            assert work.wait()
+        return rank
+    assert threads.run(program, 2) == [0, 1]
+    assert capsys.readouterr().err.count("ZeroDivisionError") == 6
+
+
+# ---- the secret --------------------------------------------------------------------------------
 def reply(port, data, seconds=20):
     """All that a server says to `data` until it closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
@@ -178,7 +254,7 @@ def test_another_secret_is_refused(monkeypatch, theirs):
     server, asked = dist.TCPStore("localhost", 0, is_master=True), []
     monkeypatch.setattr(server.server, "answer", asked.append)
     monkeypatch.setenv(peers.SECRET, theirs)
-    with pytest.raises(dist.DistNetworkError, match="another secret: give all of its ranks .* the same MINITORCH_SECR"):
+    with pytest.raises(dist.DistNetworkError, match="another secret: give all .* the same MINITOR"):
         dist.TCPStore("localhost", server.port)
     server.close()
     assert not asked
@@ -230,18 +306,19 @@ def test_little_is_read_of_who_shows_no_secret(monkeypatch):
     server.close()
 
 
-@pytest.mark.parametrize("frame", [struct.pack("<II", 2, 600_000_000), struct.pack("<I", 1 << 31) + bytes(40),
-                                   struct.pack("<II", 3, 3) + b"set" + struct.pack("<I", 1 << 30)])
+@pytest.mark.parametrize("frame", [
+    struct.pack("<II", 2, 600_000_000), struct.pack("<I", 1 << 31) + bytes(40),
+    struct.pack("<II", 3, 3) + b"set" + struct.pack("<I", 1 << 30)])
 def test_a_request_is_bounded(frame):
     """Also that of a rank: what it announces is not waited for."""
     server = dist.TCPStore("localhost", 0, is_master=True)
     with peers.connect("localhost", server.port, 20) as connection:
         peers.write(connection, frame)
         try:
-            assert connection.recv(1) == b""               # closed at once, before the rest has come
+            assert connection.recv(1) == b""               # closed before the rest has come
         except ConnectionResetError:
             pass
-    with pytest.raises(dist.DistStoreError, match=r"takes 8388608 bytes at once, got 9\d+ for set\('big'\)"):
+    with pytest.raises(dist.DistStoreError, match=r"takes 8388608 .* got 9\d+ for set\('big'\)"):
         server.set("big", bytes(9_000_000))
     server.set("big", bytes(8_000_000))
     assert len(server.get("big")) == 8_000_000
@@ -256,17 +333,16 @@ def listens(host):
 
 
 def test_a_job_listens_where_its_ranks_are(monkeypatch):
-    assert [listens(host) for host in ("localhost", "127.0.0.1", "127.0.0.2")] == ["127.0.0.1", "127.0.0.1",
-                                                                                  "127.0.0.2"]
+    assert listens("localhost") == listens("127.0.0.1") == "127.0.0.1"
     monkeypatch.setattr(dist.TCPStore, "connected", lambda self: None)
-    monkeypatch.setattr(socket, "gethostbyname", lambda host: {"mine": "127.0.1.1"}.get(host, "10.0.0.1"))
+    monkeypatch.setattr(socket, "gethostbyname", {"mine": "127.0.0.1", "elsewhere": "10.0.0.1"}.get)
     assert listens("elsewhere") == listens("mine") == "0.0.0.0"
     monkeypatch.delenv(peers.SECRET)
     monkeypatch.setattr(peers, "told", set())
-    with pytest.raises(dist.DistNetworkError, match="on this machine only, not at elsewhere: start the ranks by"):
+    with pytest.raises(dist.DistNetworkError, match="this machine only, not at elsewhere: start "):
         listens("elsewhere")
     with pytest.warns(UserWarning, match="no secret: any process of this machine may take part"):
-        assert listens("mine") == "127.0.1.1"              # a name that others do not have
+        assert listens("mine") == "127.0.0.1"              # a name that others do not have
     assert listens("localhost") == "127.0.0.1"             # once: a warning is an error here
     monkeypatch.setenv(peers.TRUST, "1")
     with pytest.warns(UserWarning, match="no secret: whoever can connect may take part"):

@@ -179,15 +179,19 @@ CUT = """
 import os, signal, subprocess, sys, time
 import torch, torch.distributed as dist
 
-def slowly(kind, error, trace):                            # a traceback that does not come to its last line
+def slowly(kind, error, trace):                            # does not come to the last line
     print("Traceback (most recent call last):", file=sys.stderr, flush=True)
     open(sys.argv[1], "w").close()
     time.sleep(1000)
 sys.excepthook = slowly
 dist.init_process_group("gloo")
-if dist.get_rank() == 1:                                   # a child keeps mpiexec from its end until rank 0 tells
-    wait = "import os, sys, time; [time.sleep(0.01) for _ in range(2000) if not os.path.exists(sys.argv[1])]"
-    subprocess.Popen([sys.executable, "-S", "-c", wait, sys.argv[1]], pass_fds=[int(os.environ["PMI_FD"])])
+if dist.get_rank() == 1:                                   # mpiexec is to learn of its end later
+    wait = '''import os, sys, time
+for _ in range(2000):
+    os.path.exists(sys.argv[1]) and sys.exit()
+    time.sleep(0.01)'''
+    subprocess.Popen([sys.executable, "-S", "-c", wait, sys.argv[1]],
+                     pass_fds=[int(os.environ["PMI_FD"])])
     os.kill(os.getpid(), signal.SIGKILL)
 dist.all_reduce(torch.zeros(1000))
 """
@@ -195,13 +199,16 @@ dist.all_reduce(torch.zeros(1000))
 
 @needs_mpi
 def test_a_rank_that_mpiexec_ends_while_it_tells(tmp_path):
-    """A message that its rank has not written to the end is written by the process beside the ranks."""
+    """A message that its rank has not written to the end is written by the watcher."""
     script = write(tmp_path, "cut.py", CUT)
-    code, out, err = run(MPIEXEC, "-n", "2", sys.executable, "-m", "minitorch", script, str(tmp_path / "telling"))
-    said = re.sub(r"killed \(signal 9, SIGKILL\)|killed, or has left without a word,", "killed", err).splitlines()
-    assert code and said == [
-        "Traceback (most recent call last):", "minitorch.distributed: rank 1 was killed before its first call; rank 0 "
-        "waits in all_reduce #1 float32 [1000] sum (cut.py:15)"], err
+    code, out, err = run(MPIEXEC, "-n", "2", sys.executable, "-m", "minitorch", script,
+                         str(tmp_path / "telling"))
+    how = r"killed \(signal 9, SIGKILL\)|killed, or has left without a word,"
+    said = re.sub(how, "killed", err)
+    assert code and said.splitlines() == [
+        "Traceback (most recent call last):",
+        "minitorch.distributed: rank 1 was killed before its first call; rank 0 waits in "
+        "all_reduce #1 float32 [1000] sum (cut.py:19)"], err
     assert processes_of(script) == []
 
 
@@ -210,6 +217,35 @@ def test_faults_between_nodes(tmp_path):
     script = write(tmp_path, "faulty.py", FAULTY)
     _, _, err = run(MPIEXEC, "-n", "2", sys.executable, "-m", "minitorch", script, "another", MINITORCH_TRANSPORT="mpi")
     assert len(re.findall(rf"DistBackendError: {NAMED['another']}$", err, re.M)) == 2, err
+
+
+THREADS = """
+import threading
+import minitorch as torch, minitorch.distributed as dist
+
+dist.init_process_group("gloo")
+
+def reduce(n):
+    for _ in range(50):
+        dist.all_reduce(torch.ones(n))
+threads = [threading.Thread(target=reduce, args=(n,), name=f"worker {n}") for n in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+print("the main thread ends well", flush=True)
+"""
+
+
+def test_threads_of_a_rank_in_one_group(tmp_path):
+    """They are named as threads, and the job has failed though no main thread has."""
+    script = write(tmp_path, "workers.py", THREADS)
+    code, out, err = run(sys.executable, "-m", "minitorch.distributed.run", "--nproc-per-node=2",
+                         script)
+    assert code == 1 and out.count("ends well") == 2
+    assert re.search(
+        r"FAILED: threads 'worker \d' and 'worker \d' of rank \d are in calls of one group at "
+        r"once, all_reduce float32 \[\d\] sum and all_reduce float32 \[\d\] sum \(workers.py:9\), "
+        r"so that ranks take them in different orders: call from one thread, or give each thread "
+        r"a group of its own by new_group\n  rank 0 exit code 1, rank 1 exit code 1\n", err), err
 
 
 EVERYTHING = """

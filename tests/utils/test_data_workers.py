@@ -1,5 +1,6 @@
 """The DataLoader's worker processes: order, determinism, shared memory, and every way in which they may end."""
 
+import errno
 import gc
 import glob
 import multiprocessing
@@ -23,6 +24,7 @@ from minitorch.utils.data import (
     channel,
     get_worker_info,
     multiprocess,
+    worker,
 )
 
 POSIX = os.name == "posix"
@@ -468,22 +470,51 @@ def failing_sampler():
     ],
     ids=["loop", "dataset", "collate", "init", "sampler", "timeout", "killed"],
 )
-def test_an_epoch_that_ends_by_an_error_leaves_no_worker(sample, options, body, persistent, monkeypatch):
-    """A retry loop: not even a cycle that the collector would find may keep the workers of a round."""
+def test_an_epoch_that_ends_by_an_error(sample, options, body, persistent, monkeypatch):
+    """A retry loop: not even a cycle that the collector finds may keep the workers of a round."""
     monkeypatch.setattr(multiprocess, "_GRACE", 0.01)
+    gc.collect()
     gc.disable()
+    before = set(multiprocessing.active_children())
     try:
         for _ in range(2):
-            given = {name: value() if name == "sampler" else value for name, value in options.items()}
+            given = {k: v() if k == "sampler" else v for k, v in options.items()}
+            given["persistent_workers"] = persistent
+            loader = DataLoader(Calls(sample), num_workers=1, **given)
             try:
-                for batch in DataLoader(Calls(sample), num_workers=1, persistent_workers=persistent, **given):
+                for batch in loader:
                     body(batch)
                 pytest.fail("it ended well")
             except (ArithmeticError, RuntimeError):
                 pass
-            assert not [p for p in multiprocessing.active_children() if p.name.startswith("DataLoader worker")]
+            del loader
+            assert set(multiprocessing.active_children()) <= before
     finally:
         gc.enable()
+
+
+@pytest.mark.skipif(not POSIX, reason="what is patched here reaches workers by fork")
+def test_workers_listen_on_whatever_passes(monkeypatch):
+    """Each fault of the system that passes, once at each call by which a worker hears of tasks."""
+    from multiprocessing.connection import Connection
+
+    numbers = [errno.EAGAIN, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM]
+    left, main = [(name, number) for name in ("poll", "recv") for number in numbers], os.getpid()
+
+    def wrapped(name, call):
+        def called(self, *arguments):
+            if os.getpid() != main and left and left[0][0] == name:
+                number = left.pop(0)[1]
+                raise OSError(number, os.strerror(number))
+            return call(self, *arguments)
+
+        return called
+
+    for name in ("poll", "recv"):
+        monkeypatch.setattr(Connection, name, wrapped(name, getattr(Connection, name)))
+    monkeypatch.setattr(worker, "_PAUSE", 0.001)
+    told = list(DataLoader(Calls(lambda i: len(left), 20), batch_size=None, num_workers=1))
+    assert len(told) == 20 and told[-1] == 0
 
 
 def test_a_worker_stuck_in_its_batch_is_ended():

@@ -4,6 +4,7 @@ A worker has two threads. One listens to the main process, so that process never
 is gone; the other makes batches and sends them.
 """
 
+import errno
 import os
 import queue
 import signal
@@ -18,6 +19,9 @@ from ...random import manual_seed
 from ...settings import set_num_threads
 from .dataset import Dataset, IterableDataset
 from .fetch import Fetcher
+
+_PASSING = (errno.EAGAIN, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_PAUSE = 0.05  # seconds until a system out of something is asked again
 
 RESUME = -1  # in place of the number of a task: a new epoch begins
 
@@ -93,7 +97,7 @@ class ExceptionWrapper:
         try:
             raise error from None
         finally:
-            del error  # lest its traceback, which holds the loader's iterator and so the workers, hold itself
+            del error  # lest its traceback, which holds the loader's iterator, hold itself
 
 
 class _Verbatim(str):
@@ -185,8 +189,13 @@ def _listen(connection, tasks: queue.SimpleQueue) -> None:
 
     try:
         while not orphaned():
-            if connection.poll(1.0):
-                tasks.put(connection.recv())
+            try:
+                if connection.poll(1.0):
+                    tasks.put(connection.recv())
+            except OSError as error:
+                if error.errno not in _PASSING:
+                    raise
+                time.sleep(_PAUSE)
     except (EOFError, OSError):  # closed by the loader: end in peace, after the batch at hand
         tasks.put(None)
         while not orphaned():
