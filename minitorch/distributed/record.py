@@ -8,7 +8,6 @@ fault is named on every rank, by rank, call and line, and nobody waits for someb
 import atexit
 import functools
 import linecache
-import logging
 import os
 import signal
 import sys
@@ -287,7 +286,8 @@ ended_threads: list = []                                   # which the fault of 
 def fail_at_exit():
     """The exit code of a process is 1 if the fault of a call has ended one of its threads."""
     if ended_threads:
-        logging.shutdown()
+        if "logging" in sys.modules:
+            sys.modules["logging"].shutdown()
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
         os._exit(1)

@@ -358,6 +358,9 @@ def test_launchers_draw_a_secret(monkeypatch, tmp_path):
     monkeypatch.delenv(peers.SECRET)
     monkeypatch.setattr(peers, "told", set())
     assert len(given()) == 64 and given() != given()
+    monkeypatch.setattr(peers, "told", {"this process serves a job without a secret"})
+    assert given() == ""                                   # to which its children belong
+    monkeypatch.setattr(peers, "told", set())
     monkeypatch.setenv(peers.TRUST, "1")
     assert given() == ""
     file = tmp_path / "secret"
