@@ -13,10 +13,9 @@ import threading
 import weakref
 
 from ...core.grad_mode import grad_mode
-from ...core.graph import Node, made_node, record
-from ...core.registry import OPS
 from ...core.tensor import Tensor, mark_view, wrap
 from .. import api, dispatch
+from ..crossing import crossed
 from ..standing import together
 from .array import dual_array, of_backend, tangent_in
 from .backend import DualBackend, above
@@ -50,33 +49,6 @@ class inside:
         running.levels = self.outer
 
 
-class Crossing(Node):
-    """A node of these: `saved` has a function for each parent, of the gradient, a tensor."""
-
-    __slots__ = ()
-
-    def name(self):
-        return "AliasBackward0"
-
-    def pull(self, g, create_graph):
-        if not create_graph:
-            g = wrap(g, getattr(g, "backend", self.backend))
-        found = [back(g) if p is not None else None for p, back in zip(self.parents, self.saved)]
-        return found if create_graph else [None if x is None else x.array for x in found]
-
-    def release(self):
-        pass
-
-
-def recorded(result, sources, *backs):
-    """`result` with a node, if its `sources` need gradients: `backs` are the functions for them."""
-    if grad_mode.enabled and any([x.needs_grad for x in sources]):
-        parents = tuple([(x.node or x) if x.needs_grad else None for x in sources])
-        shape = result.array.shape
-        record(made_node(OPS["alias"], parents, backs, shape, result.backend, Crossing), result)
-    return result
-
-
 # ---- in and out ----------------------------------------------------------------------------------
 def dual(x, tangent, level):
     """A view of `x` with `tangent`, a tensor, at a level; writes to it give `x` no tangent."""
@@ -85,7 +57,9 @@ def dual(x, tangent, level):
         x, tangent = together((x, tangent))
         if getattr(x.backend, "kind", None):               # a tangent is masked as its value is
             tangent = zeros_like(x) + tangent
-    if x.backend.level is not None and x.backend.level.number > level.number:
+    if x.backend.marks and x.backend.marks[-1].number > level.number:
+        if x.backend.level is None:                        # such as a nested one
+            return x.backend.through(lambda v, t: dual(v, t, level), x, tangent)
         values, tangents = zip(*[(value_part(t), tangent_part(t)) for t in (x, tangent)])
         return dual(dual(*values, level), dual(*tangents, level), x.backend.level)
     if tangent.array.dtype != x.array.dtype:
@@ -95,22 +69,21 @@ def dual(x, tangent, level):
     result.array.given = weakref.ref(tangent)
     if x.needs_grad:
         mark_view(result, x)
-    if dispatch.is_overloaded(type(x)) or type(x) in dispatch.layouts:
-        result.__class__ = type(x)
+    alike(result, x)
 
     def to_value(g):
         return gradient_below(g, level)
 
     def to_tangent(g):
         return None if level in running.levels else without_level(g, level)
-    return recorded(result, (x, tangent), to_value, to_tangent)
+    return crossed(result, (x, tangent), to_value, to_tangent)
 
 
 def lift(F, x):
     """A tensor of the backend below as one whose tangent is zero."""
     result = wrap(of_backend(F, x.array), F)
 
-    return recorded(result, (x,), lambda g: gradient_below(g, F.level))
+    return crossed(result, (x,), lambda g: gradient_below(g, F.level))
 
 
 def gradient_below(g, level):
@@ -129,7 +102,7 @@ def value_part(x):
             return g
         g = without_level(g, F.level)
         return dual(zeros_like(g), g, F.level)
-    result = recorded(wrap(x.array.value, F.inner), (x,), back)
+    result = crossed(wrap(x.array.value, F.inner), (x,), back)
     return F.inner.settled(result)
 
 
@@ -143,7 +116,7 @@ def tangent_part(x):
     def back(g):
         g = without_level(g, F.level)
         return lift(above(g.backend, F.level), g)
-    return recorded(wrap(tangent_in(F, x.array), F.inner), (x,), back)
+    return crossed(wrap(tangent_in(F, x.array), F.inner), (x,), back)
 
 
 def through(function, x):
@@ -160,7 +133,7 @@ def without_level(x, level):
     F = x.backend
     if level not in F.levels:
         return x
-    return value_part(x) if F.level is level else through(lambda t: without_level(t, level), x)
+    return value_part(x) if F.level is level else F.through(lambda t: without_level(t, level), x)
 
 
 def tangent_of(x, level):
@@ -170,6 +143,8 @@ def tangent_of(x, level):
         return None
     if F.level is level:
         return None if x.array.tangent is None else tangent_part(x)
+    if F.level is None:
+        return F.through(lambda t: tangent_of(t, level), x)
     t, u = tangent_of(value_part(x), level), tangent_of(tangent_part(x), level)
     if t is None and u is None:
         return None
@@ -181,12 +156,19 @@ def detached(x):
     for level in x.backend.levels:
         if level not in grad_mode.levels:
             x = without_level(x, level)
-    return wrap(x.array, x.backend)
+    return alike(wrap(x.array, x.backend), x)
 
 
 def zeros_like(x):
     """Zeros of the shape and dtype of `x`, on its backend."""
-    return wrap(x.backend.xp.zeros(x.array.shape, x.array.dtype), x.backend)
+    return alike(wrap(x.backend.xp.zeros(x.array.shape, x.array.dtype), x.backend), x)
+
+
+def alike(result, x):
+    """`result`, of the class of `x` if that answers calls on it."""
+    if dispatch.is_overloaded(type(x)) or type(x) in dispatch.layouts:
+        result.__class__ = type(x)
+    return result
 
 
 def check_size(tensor, tangent):
