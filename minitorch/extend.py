@@ -255,13 +255,24 @@ tensor do. Tensors of several backends come `together` on one, which has the mar
 >>> torch.func.jvp(inside, (torch.zeros(2),), (torch.ones(2),))
 (tensor([1., 1.]), tensor([0., 0.]))
 
+A step from one backend to another is recorded as `crossed`, with a function of the gradient for
+each tensor that it is made of; as `crossed_view` where the result lies in the memory of its one source.
+
+>>> x = torch.ones(2, requires_grad=True)
+>>> y = extend.crossed(extend.wrap(2 * x.array, x.backend), (x,), lambda g: 2 * g)
+>>> def negated(g):
+...     return extend.asked(torch.neg, g)
+>>> z = extend.crossed_view(extend.wrap(y.array, y.backend), y, negated)
+>>> z.sum().backward()
+>>> x.grad
+tensor([-2., -2.])
+
 A subclass with ``__torch_function__`` answers calls itself, as in
 PyTorch; `disabled_torch_function` is that of classes that leave all calls as they are. A class in
 another layout is entered with `enter_layout` and asked below all overrides; its methods that write
-in place have a tensor `take_over` what was computed. `WrappingTensor` is the
-base of tensors around another one, which `inner_of` returns; `NoArray` is raised where somebody
-wants an array that is not there. `attributes_of` reads and writes all attributes of a tensor, those
-of the library too, as `object.__dict__` does for other objects. Classes not derived from Tensor are
+in place have a tensor `take_over` what was computed. A backward pass runs with overrides off; a
+user's function inside it is `asked` with these on. `attributes_of` reads and writes all attributes
+of a tensor, those of the library too, as `object.__dict__` does for other objects. Classes not derived from Tensor are
 asked about calls after `activate_overrides`; your own function asks modes and its arguments
 with `ask_overrides`.
 
@@ -278,19 +289,6 @@ with `ask_overrides`.
 (7, 7)
 >>> extend.ask_overrides(print, [torch.ones(1)], (), {})
 NotImplemented
->>> class Boxed(extend.WrappingTensor):
-...     def like(self, inner):
-...         made = object.__new__(Boxed)
-...         made._inner = inner
-...         return made
->>> box = Boxed.like(None, torch.ones(2, requires_grad=True))
->>> box.requires_grad, extend.inner_of(box.detach())
-(True, tensor([1., 1.]))
->>> try:
-...     box.array
-... except extend.NoArray:
-...     print("no array")
-no array
 >>> extend.attributes_of.__get__(torch.ones(2))["array"]
 array([1., 1.], dtype=float32)
 >>> extend.enter_layout.__module__                         # see minitorch/sparse/tensor.py
@@ -358,9 +356,11 @@ True
 from typing import TYPE_CHECKING
 
 from .autograd.behind import uses_behind, values_behind
+from .autograd.crossing import crossed, crossed_view
 from .autograd.dispatch import activate as activate_overrides
 from .autograd.dispatch import (
     ask_overrides,
+    asked,
     disabled_torch_function,
     enter_layout,
     take_over,
@@ -369,7 +369,6 @@ from .autograd.eagerly import must_run_eagerly
 from .autograd.function import FunctionNode, Saved
 from .autograd.kinds import TensorKind
 from .autograd.standing import Standing, together
-from .autograd.wrapping import NoArray, WrappingTensor, inner_of
 from .backends.kernels import Kernels
 from .core.arrays import is_floating, is_half, is_inexact, owner, pointer
 from .core.attributes import kept as attributes_of
@@ -407,11 +406,12 @@ if TYPE_CHECKING:
     from .serialization.tensors import Memory
 
 __all__ = ["FUNCTIONS", "OPS", "Backend", "Elementwise", "FunctionNode", "Kernels", "Memory",
-           "MultiOutputNode", "NoArray", "Node", "NodeHook", "Number", "Op", "Other", "OutputNode",
-           "Saved", "Standing", "Stepping", "TensorKind", "WrappingTensor", "activate_overrides",
-           "add_node_hook", "ask_overrides", "attributes_of", "bump_version", "calling_line", "checked_dim",
-           "composite", "disabled_torch_function", "enter_layout", "fills", "from_np",
-           "get_backend", "grad_mode", "inner_of", "is_floating", "is_half", "is_inexact", "layer",
+           "MultiOutputNode", "Node", "NodeHook", "Number", "Op", "Other", "OutputNode",
+           "Saved", "Standing", "Stepping", "TensorKind", "activate_overrides",
+           "add_node_hook", "ask_overrides", "asked", "attributes_of", "bump_version",
+           "calling_line", "checked_dim", "composite", "crossed", "crossed_view",
+           "disabled_torch_function", "enter_layout", "fills", "from_np",
+           "get_backend", "grad_mode", "is_floating", "is_half", "is_inexact", "layer",
            "make_node", "module_changes", "must_run_eagerly", "note_inference", "observed", "op",
            "owner", "pointer", "recording", "register_backend", "remove_node_hook", "run_backward",
            "stand_in", "take_over", "together", "uses_behind", "values_behind", "versions", "warn", "worded",

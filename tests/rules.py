@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RULES = {"backends/batched": "rule", "distributed/tensor": "rule|by_hand", "nested": "rule",
          "masked": "rule", "sparse": "answers|along", "autograd": "rule"}
 LINES = ("backends/batched", "nested", "masked", "sparse", "distributed/tensor",
-         "autograd/tangents.py", "autograd/noted.py", "autograd/wrapping.py", "autograd/dual")
+         "autograd/tangents.py", "autograd/noted.py", "autograd/crossing.py", "autograd/dual")
 # Packages that call NumPy's functions on arrays by their names.
 ARRAYS = ("core", "host", "random", "ops", "backends", "compiler", "distributed/tensor",
           "array_api")
@@ -37,7 +37,6 @@ WAYS = {                   # what happens: how a program that does so reads
     "a template printed again": r"^watched: list|\bwatched\.append\(\"",
     "code exchanged": r"\.__code__ = ",
     "layouts": r"\bdef enter_layout\(|^enter_layout\(",
-    "wrapping tensors, by name": r"^class \w+\(WrappingTensor\):",
     "other backends": r"^ *class \w+\((Backend|BatchedBackend|CUDA|CPU)\):",
     "layers": r"\b(layers\.)?(pushed|observed)\((?!wrap)|^ *class \w+\((pushed|observed)\):",
     "node hooks": r"^ *class \w+\(NodeHook\):",

@@ -295,10 +295,7 @@ def check_grad(x, g):
 
 def wrap(array, backend, new=object.__new__):
     """A leaf tensor around a raw array, without a copy."""
-    if array.__class__ is not backend.ndarray:
-        # a sparse array, or a NumPy scalar from a reduction
-        if hasattr(array, "as_tensor"):
-            return array.as_tensor(backend)
+    if array.__class__ is not backend.ndarray:             # such as a NumPy scalar from a reduction
         array = backend.asarray(array)
     out = new(Tensor)
     out.array, out.backend = array, backend

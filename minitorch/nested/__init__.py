@@ -14,8 +14,9 @@ In the layout ``torch.jagged`` elements differ in one size, which the shape show
 
 from .. import Tensor, arange, as_tensor, cat, jagged, no_grad, strided
 from ._internal import multihead, rules  # noqa: F401  rules, entered by being imported
-from ._internal.nested_tensor import NestedTensor, offsets_of
-from ._internal.strided import StridedNestedTensor, of_elements
+from ._internal.crossing import of_elements
+from ._internal.jagged import offsets_of
+from ._internal.nested_tensor import NestedTensor, StridedNestedTensor
 
 __all__ = ["as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
            "to_padded_tensor"]

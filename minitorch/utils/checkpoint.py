@@ -18,7 +18,6 @@ from ..autograd.function import Function, Saved
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.graph import current_pass
 from ..autograd.saved import PackedSaved, kept, saved_tensors_hooks
-from ..autograd.wrapping import WrappingTensor
 from ..core import device as devices
 from ..core.grad_mode import grad_mode
 from ..core.hooks import NodeHook, add_node_hook, remove_node_hook
@@ -236,7 +235,7 @@ class Frame:
 
     def __init__(self, again, args, early_stop, describe, logs):
         self.again, self.early_stop, self.describe, self.logs = again, early_stop, describe, logs
-        self.args = [kept(a) if isinstance(a, Tensor) and not isinstance(a, WrappingTensor) else a for a in args]
+        self.args = [kept(a) if isinstance(a, Tensor) else a for a in args]
         self.holders, self.descriptions, self.calls = [], [], {}
         self.is_complete = self.may_differ = False
 

@@ -303,6 +303,47 @@ def test_vmap_and_forward_mode_within_the_values():
     torch.testing.assert_close(torch.vmap(mapped)(batch), torch.stack([mapped(v) for v in batch]))
 
 
+CUBES = {"jagged": lambda: two() + 1, "strided": lambda: torch.nested.nested_tensor(
+    [torch.arange(1., 5.).view(2, 2), torch.arange(1., 4.)[None]])}
+
+
+@pytest.mark.parametrize("layout", CUBES)
+def test_transforms_take_and_return_nested_tensors(layout):
+    nt = CUBES[layout]()
+    direction = nt * 0.5
+    _, tangent = torch.func.jvp(lambda x: x * x * x, (nt,), (direction,))
+    gradient = torch.func.grad(lambda x: (x * x * x).sum())(nt)
+    second = torch.func.grad(lambda x: torch.func.grad(lambda y: (y * y * y).sum())(x).sum())(nt)
+    _, pull = torch.func.vjp(lambda x: x * x * x, nt)
+    _, mixed = torch.func.jvp(torch.func.grad(lambda x: (x * x * x).sum()), (nt,), (direction,))
+    for found, wanted in ((tangent, nt * nt * direction * 3), (gradient, nt * nt * 3),
+                          (second, nt * 6), (pull(direction)[0], nt * nt * direction * 3),
+                          (mixed, nt * direction * 6)):
+        assert type(found) is type(nt) and found.is_like(nt)
+        torch.testing.assert_close(found.values(), wanted.values())
+    with pytest.raises(RuntimeError, match="vmap: a nested tensor cannot go into a batch"):
+        torch.vmap(lambda x: x * 2)(nt)
+
+
+@pytest.mark.parametrize("view", [lambda nt: nt.transpose(1, 2), lambda nt: nt.unbind()[0],
+                                  lambda nt: nt[1], lambda nt: nt.values()])
+def test_a_write_to_a_view_never_changes_gradients_unseen(view):
+    leaf = two().requires_grad_()
+    before = leaf.values().detach().clone()
+    for nt in (leaf, leaf * 2):
+        with pytest.raises(RuntimeError, match="view"):
+            view(nt).mul_(3)
+    assert torch.equal(leaf.values(), before)
+    whole = leaf * 2
+    whole[0] = 7.0
+    whole.mul_(3)
+    whole.sum().backward()
+    assert [x.unique().tolist() for x in leaf.grad] == [[0], [6]]
+    with torch.no_grad():
+        view(leaf).mul_(3)
+    assert not torch.equal(leaf.values(), before)
+
+
 def test_dropout_and_random_likes():
     nt = two() + 1
     torch.manual_seed(0)

@@ -23,6 +23,8 @@ def backend_of(inner):
     """The backend of masked arrays whose values are on the backend `inner`."""
     found = vars(inner).get("_masked")                     # there, so that both go together
     if found is None:
+        if inner.marks and inner.marks[-1].number > Masks.number:
+            raise worded(TypeError(f"a MaskedTensor cannot be made of {inner}: masks stand below"))
         found = inner._masked = MaskedBackend(inner)
     return found
 

@@ -1,23 +1,23 @@
 """`NestedBackend`: the ops on arrays that hold a tensor, nested or dense (`NestedArray`).
 
-Inside a call on nested tensors all tensors lie on such a backend. They need no gradients there: the
-graph is that of the tensors which their arrays hold, on which the ops are called.
+A nested tensor lies on such a backend, and inside a call on one all tensors do. They need no
+gradients there: the graph is that of the tensors which their arrays hold, on which the ops are
+called.
 """
 
 import math
-import operator
 import weakref
 from functools import lru_cache
 from typing import Any
 
 from ... import Tensor
-from ...extend import OPS, Backend, NoArray, WrappingTensor, from_np, worded, wrap
+from ...extend import OPS, Backend, from_np, worded, wrap
 from ...utils._pytree import tree_leaves, tree_map
-from .nested_int import RaggedSize
+from .batch import Batch
 from .ragged import extent, refused
 from .ways import apply, each_result
 
-__all__ = ["NestedArray", "NestedBackend", "lifted", "lowered"]
+__all__ = ["NestedArray", "NestedBackend", "Outside", "backend_of", "no_batch"]
 
 
 # ---- arrays --------------------------------------------------------------------------------------
@@ -60,11 +60,12 @@ class NestedArray:
         return tuple([math.prod(self.shape[d + 1:]) * self.itemsize for d in range(self.ndim)])
 
     values = property(lambda self: values_of(self.held), doc="The tensor of all numbers.")
+    backend = property(lambda self: backend_of(self.held.backend), doc="That of such arrays.")
 
     def like(self, values):
         """An array of the same structure."""
         held = self.held
-        return NestedArray(held.like(values) if isinstance(held, WrappingTensor) else values)
+        return type(self)(held.like(values) if isinstance(held, Batch) else values)
 
     def astype(self, dtype, *args, **options):
         return self.like(self.values.to(from_np(dtype)))
@@ -84,24 +85,33 @@ class NestedArray:
         self.values.fill_(value)
 
 
-def operator_of(function):
-    """The method of an operator, which is that of tensors."""
+class Outside(NestedArray):
+    """The array of a nested tensor outside of all calls, as users have it, and of its gradient.
+    What it holds needs no gradient."""
+
+    __slots__ = ()
+
+
+def operator_of(name):
+    """The method of an operator, which is an op."""
     def method(self, other):
-        return NestedArray(function(self.held, getattr(other, "held", other)))
+        return called(name, (self, other), {})
     return method
 
 
 def reduction(name):
     """A method that reduces all numbers to one."""
     def method(self):
-        held = self.held.packed() if isinstance(self.held, WrappingTensor) else self.held
+        held = self.held.packed() if isinstance(self.held, Batch) else self.held
         return getattr(values_of(held).array, name)()
     return method
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "eq", "ne", "lt", "le",
-              "gt", "ge", "and_", "or_"):
-    setattr(NestedArray, f"__{_name.strip('_')}__", operator_of(getattr(operator, _name)))
+for _name, _op in dict(
+        add="add", sub="sub", mul="mul", truediv="div", floordiv="floor_divide", mod="remainder",
+        pow="pow", eq="eq", ne="ne", lt="lt", le="le", gt="gt", ge="ge", **{
+            "and": "bitwise_and", "or": "bitwise_or"}).items():
+    setattr(NestedArray, f"__{_name}__", operator_of(_op))
 for _name in ("all", "any", "max", "min"):
     setattr(NestedArray, _name, reduction(_name))
 
@@ -132,12 +142,16 @@ class Functions:
             return found
 
         def call(*args, **options):
-            if args and isinstance(args[0], Extent):       # zeros, ... of the shape of an array
-                array = args[0].array()
+            array = args[0].array() if args and isinstance(args[0], Extent) else None
+            if array is not None:                          # zeros, ... of the shape of an array
                 made = found(array.values.array.shape, *args[1:], **options)
                 return array.like(wrap(made, self.inner))
+            if name in ("array", "zeros_like") and isinstance(args[0], NestedArray):
+                array = args[0]
+                made = found(array.values.array, *args[1:], **options)
+                return array.like(wrap(made, self.inner))
             if any([isinstance(x, NestedArray) for x in tree_leaves([args, options])]):
-                raise worded(NoArray(f"{name}() of the array of a nested tensor"))
+                raise worded(NotImplementedError(f"{name}() of the array of a nested tensor"))
             made = found(*args, **options)
             is_array = isinstance(made, self.inner.ndarray)
             return NestedArray(wrap(made, self.inner)) if is_array else made
@@ -148,12 +162,29 @@ class Functions:
         write(target, source)
 
 
+class Ragged:
+    """The mark of nested arrays: they stand above forward mode and batches."""
+
+    number = math.inf
+
+
 class NestedBackend(Backend):
     """Batches of ragged elements and dense tensors, whose values lie on the backend `inner`."""
+
+    untraced = "there are nested tensors"
+    through: Any = None                                    # in `crossing`
+
+    @staticmethod
+    def text_of(tensor):
+        """``repr`` of a nested tensor."""
+        grad = (f", grad_fn={tensor.grad_fn}" if tensor.grad_fn else
+                ", requires_grad=True" * tensor.requires_grad)
+        return tensor.array.held.text(grad)
 
     def __init__(self, inner):
         super().__init__(inner.device, Functions(inner))
         self.inner, self.on_host = inner, inner.on_host
+        self.levels, self.marks = inner.levels, (*inner.marks, Ragged)
 
     def __repr__(self):
         return f"<backend {self.device}, nested>"
@@ -163,6 +194,10 @@ class NestedBackend(Backend):
         op = OPS[name.removeprefix("full_")]
 
         def call(*arrays, out=None, **attrs):
+            if any([x.__class__ is Outside for x in arrays]):
+                raise worded(NotImplementedError(
+                    f"{op.name}(): a definition cannot be called with nested tensors, only a "
+                    f"public function can"))
             found = called(op.name, arrays, attrs)
             return found if out is None else self.xp.copyto(out, found) or out
         call.takes_halves = True
@@ -171,8 +206,10 @@ class NestedBackend(Backend):
 
     def together(self, inputs):
         """The inputs of a call, all on this backend."""
-        return [wrap(NestedArray(lowered(x)), self)
-                if isinstance(x, Tensor) and x.backend is not self else x for x in inputs]
+        return [on(self, x) if isinstance(x, Tensor) else x for x in inputs]
+
+    def join(self, x):
+        raise no_batch()
 
     def asarray(self, x, dtype=None):
         if not isinstance(x, NestedArray):
@@ -183,9 +220,18 @@ class NestedBackend(Backend):
         return NestedArray(wrap(self.inner.from_host(array), self.inner))
 
     def to_host(self, array):
-        if isinstance(array.held, WrappingTensor):
-            raise worded(NoArray("a nested tensor has no array of all elements"))
+        if isinstance(array.held, Batch):
+            raise worded(RuntimeError(".numpy() and .tolist() are not supported for nested "
+                                      "tensors: values() has the numbers"))
         return self.inner.to_host(array.held.array)
+
+    def beside(self, inner):
+        """The backend of nested arrays on `inner`, that of another device."""
+        return backend_of(inner)
+
+    def from_backend(self, array, source, non_blocking=False):
+        moved = array.values.to(self.device, non_blocking=non_blocking)
+        return array.like(moved)
 
     def detached(self, array):
         return array.like(array.values.detach()), self
@@ -195,6 +241,12 @@ class NestedBackend(Backend):
         args = [x.values.array if isinstance(x, NestedArray) else x for x in args]
         self.inner.fill_random(drawn, sampler, generator, args)
         array.values.copy_(wrap(drawn, self.inner))
+
+
+def no_batch():
+    """The error of `vmap` where a nested tensor would go into a batch, or out of one."""
+    return worded(RuntimeError("vmap: a nested tensor cannot go into a batch or out of one: its "
+                               "values() can"))
 
 
 @lru_cache(maxsize=32)                                     # each vmap has a backend of its own
@@ -213,40 +265,29 @@ def called(name, arrays, attrs):
     found = apply(op, inputs, attrs)
     base = (arrays[0].base or arrays[0]) if op.view else None
 
+    kind = next((type(x) for x in arrays if isinstance(x, NestedArray)), NestedArray)
+
     def array(y, _):
         values = values_of(y)
         shares = base is not None and (values is base.values or values._base is not None)
-        return NestedArray(y, base if shares else None, is_copy=op.view and not shares)
+        return kind(y, base if shares else None, is_copy=op.view and not shares)
     return each_result(found, array)
 
 
 def dense(op, x):
     """The raw array of an index, which is an attribute."""
-    if isinstance(x.held, WrappingTensor):
+    if isinstance(x.held, Batch):
         raise refused(op, "an index or a mask that is ragged itself", NotImplementedError)
     return x.held.array
 
 
 def values_of(x):
     """The tensor of all numbers of a tensor, nested or dense."""
-    return x._inner if isinstance(x, WrappingTensor) else x
+    return x._inner if isinstance(x, Batch) else x
 
 
-def lifted(x, inside):
-    """A tensor as functions see it inside a call: one on a `NestedBackend`; `inside` has those that
-    stand for tensors already."""
-    if isinstance(x, RaggedSize):
-        return x.stand_in
-    if not isinstance(x, Tensor) or isinstance(x.backend, NestedBackend):
+def on(F, x):
+    """A tensor on the backend `F`."""
+    if x.backend is F:
         return x
-    if id(x) not in inside:
-        inside[id(x)] = wrap(NestedArray(x), backend_of(x.backend))
-    return inside[id(x)]
-
-
-def lowered(x):
-    """The inverse of `lifted`."""
-    if not isinstance(x, Tensor) or not isinstance(x.backend, NestedBackend):
-        return x
-    held = x.array.held
-    return held.requires_grad_() if x.needs_grad else held
+    return wrap(x.array if isinstance(x.backend, NestedBackend) else NestedArray(x), F)

@@ -1,40 +1,36 @@
-"""`Batch`: what nested tensors of both layouts have in common."""
+"""`Batch`: what the structures of nested tensors of both layouts have in common."""
 
-from ...extend import WrappingTensor
-from . import calls
+from typing import Any
 
 __all__ = ["Batch"]
 
 
-class Batch(WrappingTensor):
-    """A batch of tensors, `elements`, whose numbers lie in one tensor, `_inner`."""
+class Batch:
+    """The structure of a batch of tensors, `elements`, around the tensor of all their numbers,
+    `_inner`.
 
-    is_nested = True
+    Nested tensors have its attributes and methods. Those of each layout are ``like(inner)``, the
+    structure around another tensor; `elements`, views of `_inner`; `element_sizes`, with a symbol
+    such as j1 where these differ; ``is_like(other)``, for the same structure; `text`.
+    """
 
-    @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
-        if not all([issubclass(t, WrappingTensor) and t.is_nested for t in types]):
-            return NotImplemented
-        return calls.answer(func, args, kwargs or {})
+    _inner: Any
+    tensor_class: Any                                      # that of the tensors, in `nested_tensor`
+    dtype = property(lambda self: self._inner.dtype)
+    device = property(lambda self: self._inner.device)
+    backend = property(lambda self: self._inner.backend)
 
-    def elements(self):
-        """The elements, views of `_inner`."""
-        raise NotImplementedError
+    def laid(self, other):
+        """The numbers of another batch with the same sizes, as they lie in this one."""
+        return other._inner
 
-    def element_sizes(self):
-        """The sizes of an element, with a symbol such as j1 where elements differ."""
-        raise NotImplementedError
-
-    def is_like(self, other):
-        """True if another batch of this layout has the same structure."""
-        raise NotImplementedError
+    def values(self):
+        """All numbers, holes included, in the same memory: differentiable."""
+        return self._inner.view_as(self._inner)
 
     def packed(self):
         """This batch with its elements behind each other."""
         return self
-
-    def __iter__(self):
-        return iter(self.elements())
 
     def contiguous(self, memory_format=None):
         """This batch with its elements behind each other, and their numbers in order."""
@@ -42,20 +38,6 @@ class Batch(WrappingTensor):
             return self
         packed = self.packed()
         return packed.like(packed._inner.contiguous())
-
-    # -- another type or device, of what says the structure, too -----------------------------------
-    def to(self, *args, layout=None, **kwargs):
-        """This batch with another type or on another device; itself if it is there already."""
-        found = self._inner.to(*[getattr(x, "_inner", x) for x in args], **kwargs)
-        return self if found is self._inner else self.like(found)
-
-    def cpu(self, memory_format=None):
-        """This batch in the processor's memory."""
-        return self.to("cpu")
-
-    def cuda(self, device=None, non_blocking=False, memory_format=None):
-        """This batch on a CUDA device."""
-        return self.to("cuda" if device is None else device, non_blocking=non_blocking)
 
     def pin_memory(self, device=None):
         """This batch in page-locked memory."""

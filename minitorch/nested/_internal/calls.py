@@ -2,22 +2,33 @@
 
 A public function runs as it is written, on tensors whose arrays (`backend.py`) hold the tensors
 that were given. So it comes down to its ops, and each of them is answered by what its index
-notation says (`ways.py`). A few functions have a rule of their own: those that tell the elements of
-the batch apart, or refuse what PyTorch refuses (`rules.py`).
+notation says (`ways.py`). What the structure of a batch has (`batch.py`) says how it is laid out. A
+few functions have a rule of their own: those that tell the elements of the batch apart, or refuse
+what PyTorch refuses (`rules.py`).
 """
 
 from ... import Tensor
-from ...autograd import backward, grad
-from ...autograd.graph import GradientEdge
-from ...extend import FUNCTIONS, WrappingTensor, inner_of, worded
-from ...ops.dims import is_elementwise
+from ...autograd import grad
+from ...extend import FUNCTIONS, disabled_torch_function, grad_mode, take_over, worded, wrap
 from ...utils._pytree import tree_leaves, tree_map
-from .backend import lifted, lowered
+from .backend import NestedArray, NestedBackend, backend_of
+from .batch import Batch
+from .crossing import asked_of, batch_of, shown, tensor_of
 from .nested_int import RaggedSize
 
 __all__ = ["answer", "as_written", "name_of", "not_there", "rule"]
 
 RULES: dict = {}                                           # name of a function or method: its rule
+
+# Questions and methods of the graph, which ask the tensor, whatever its array is.
+OF_THE_TENSOR = set("""
+    detach detach_ data dtype device is_cuda is_cpu is_leaf grad_fn requires_grad
+    requires_grad_ retain_grad retains_grad register_post_accumulate_grad_hook output_nr _base
+    _is_view __repr__ __format__ __dir__""".split())
+# Questions about memory, which is that of the values.
+OF_THE_VALUES = set("""
+    _version itemsize nbytes element_size is_inference is_pinned is_shared is_conj is_neg
+    storage_offset data_ptr untyped_storage""".split())
 
 
 def rule(names):
@@ -29,6 +40,11 @@ def rule(names):
         RULES.update(dict.fromkeys(names.split(), function))
         return function
     return enter
+
+
+def is_nested(x):
+    """True if `x` is a nested tensor, outside of calls."""
+    return isinstance(x, Tensor) and x.is_nested
 
 
 def name_of(func):
@@ -46,25 +62,21 @@ def answer(func, args, kwargs):
         raise not_there(name)
     if kwargs.get("out") is not None:
         raise not_there(name, " with out=")
-    if func in (backward, grad):
-        return differentiate(func, args, kwargs)
+    if func is grad or name == "backward":                 # hooks in it may ask for overrides
+        return tree_map(shown, func.__kwdefaults__["_inner"](*args, **kwargs))
+    if name in OF_THE_TENSOR:
+        return tree_map(shown, disabled_torch_function(func, (), args, kwargs))
+    if name in OF_THE_VALUES:
+        return func(args[0].array.values, *args[1:], **kwargs)
     if name in RULES:
         return RULES[name](func, *args, **kwargs)
+    if is_nested(args[0]) and name not in vars(object) and hasattr(
+            type(args[0].array.held), name):
+        found = asked_of(args[0], name)
+        return found(*args[1:], **kwargs) if callable(found) else found
     if name.endswith("_") and not name.endswith("__"):
         return in_place(func, *args, **kwargs)
     return as_written(func, *args, **kwargs)
-
-
-def differentiate(func, args, kwargs):
-    """`autograd.backward` and `autograd.grad`; gradients have the structures of their inputs."""
-    found = func(*tree_map(inner_of, args), **tree_map(inner_of, kwargs))
-    if func is not grad:
-        return found
-    inputs = args[1] if len(args) > 1 else kwargs["inputs"]
-    if isinstance(inputs, (Tensor, GradientEdge)):
-        inputs = (inputs,)
-    return tuple([x.like(g) if isinstance(x, WrappingTensor) and g is not None else g
-                  for x, g in zip(inputs, found, strict=True)])
 
 
 def is_ours(func):
@@ -73,12 +85,42 @@ def is_ours(func):
             or "_inner" in (getattr(func, "__kwdefaults__", None) or ()))
 
 
-def as_written(func, *args, **kwargs):
+class Inside:
+    """The tensors of one call as functions see them: on a `NestedBackend`. `batch` makes the
+    structure of a nested tensor."""
+
+    def __init__(self, batch=None):
+        self.batch, self.given, self.known = batch or batch_of, {}, {}
+
+    def lifted(self, x):
+        """A tensor that was given, or the number for a ragged size."""
+        if isinstance(x, RaggedSize):
+            return x.stand_in
+        if not isinstance(x, Tensor) or isinstance(x.backend, NestedBackend) and type(x) is Tensor:
+            return x
+        if id(x) not in self.known:
+            held = self.batch(x) if x.is_nested else x
+            made = self.known[id(x)] = wrap(NestedArray(held), backend_of(held.backend))
+            self.given[id(made)] = x
+        return self.known[id(x)]
+
+    def lowered(self, x):
+        """The inverse of `lifted`, for results."""
+        if id(x) in self.given:
+            return self.given[id(x)]
+        if not isinstance(x, Tensor) or not isinstance(x.backend, NestedBackend):
+            return x
+        held = x.array.held
+        found = tensor_of(held) if isinstance(held, Batch) else held
+        return found.requires_grad_() if x.needs_grad else found
+
+
+def as_written(func, *args, inside=None, **kwargs):
     """The results of a function as it is written, on nested arrays."""
-    inside: dict = {}
-    given = tree_map(lambda x: lifted(x, inside), [args, kwargs])
+    inside = Inside() if inside is None else inside
+    given = tree_map(inside.lifted, [args, kwargs])
     try:
-        return tree_map(lowered, func(*given[0], **given[1]))
+        return tree_map(inside.lowered, func(*given[0], **given[1]))
     except (ArithmeticError, AttributeError, IndexError, MemoryError, RuntimeError, TypeError,
             ValueError) as error:
         raise reworded(error, name_of(func), [args, kwargs]) from None
@@ -88,7 +130,7 @@ def reworded(error, name, given):
     """An error with the symbols of ragged sizes in place of the numbers that stand for them."""
     text = str(error)
     for x in tree_leaves(given):
-        for n in (x.element_sizes() if isinstance(x, WrappingTensor) else ()):
+        for n in (x.element_sizes() if is_nested(x) else ()):
             if isinstance(n, RaggedSize):
                 text = text.replace(str(n.stand_in), str(n))
     if isinstance(error, (MemoryError, AttributeError)):   # as many pieces as there are places
@@ -104,23 +146,31 @@ def not_there(name, why=""):
 
 
 def in_place(func, target, *others, **kwargs):
-    """A method that writes to the values."""
-    if not isinstance(target, WrappingTensor):
-        raise worded(RuntimeError(f"{name_of(func)}(): a nested tensor cannot be written into a "
-                                  f"dense one"))
-    public = FUNCTIONS.get(("", name_of(func)[:-1]))       # that of ``add_`` is `add`
-    written = None if public is None else public.call
-    alike = [isinstance(x, WrappingTensor) and x.is_like(target) or not isinstance(x, Tensor)
-             or not x.dim() for x in tree_leaves([others, kwargs])]
-    if written is not None and is_elementwise(written) and all(alike):
-        func(*[getattr(x, "_inner", x) for x in (target, *others)],
-             **{k: getattr(x, "_inner", x) for k, x in kwargs.items()})
-    elif written is not None:                              # of a copy, which the graph may keep
-        result = as_written(written, target.clone(), *others, **kwargs)
-        if not isinstance(result, WrappingTensor) or not result.is_like(target):
-            raise worded(RuntimeError(f"{name_of(func)}(): the result does not have the shape of "
-                                      f"the nested tensor"))
-        target._inner.copy_(result._inner)
-    else:
-        as_written(func, target, *others, **kwargs)
+    """A method that writes to the values: in the graph, what it computes of a copy."""
+    name = name_of(func)
+    if not is_nested(target):
+        raise worded(RuntimeError(f"{name}(): a nested tensor cannot be written into a dense one"))
+    public = FUNCTIONS.get(("", name[:-1]))                # that of ``add_`` is `add`
+
+    def written(held):
+        """`held` as the target, or a copy of it, which the graph may keep."""
+        given = held if public is None else held.like(held._inner.clone())
+        inside = Inside(lambda x: given if x is target else batch_of(x))
+        found = as_written(func if public is None else public.call, target, *others,
+                           inside=inside, **kwargs)
+        if public is None:
+            return
+        if not is_nested(found) or not found.is_like(target):
+            raise worded(RuntimeError(f"{name}(): the result does not have the shape of the "
+                                      f"nested tensor"))
+        held._inner.copy_(found._inner)
+    return rewritten(target, name, written)
+
+
+def rewritten(target, name, write):
+    """`target` after ``write(held)`` has written to its values, which may change their graph."""
+    held = batch_of(target, view=target.is_leaf or target._base is not None)
+    write(held)
+    if grad_mode.enabled:
+        take_over(target, tensor_of(held), name)
     return target

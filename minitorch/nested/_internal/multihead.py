@@ -5,7 +5,7 @@ Each element attends on its own, so no position is padding, and the result has t
 
 from ... import ones
 from .calls import rule
-from .strided import of_elements
+from .crossing import of_elements
 
 __all__: list = []
 

@@ -9,9 +9,10 @@ import math
 from functools import lru_cache
 
 from ... import Tensor, jagged
-from ...extend import WrappingTensor, worded
+from ...extend import worded
 from ...ops.dims import column_of, is_elementwise, parse
 from ...ops.labels import bind
+from .batch import Batch
 from .nested_int import LARGE
 
 __all__ = ["Call", "extent", "refused"]
@@ -23,7 +24,7 @@ BATCH, RAGGED = "batch dimension", "ragged dim"
 
 def extent(x):
     """The shape of a tensor, with stand-ins for the ragged sizes."""
-    if not isinstance(x, WrappingTensor):
+    if not isinstance(x, Batch):
         return x.array.shape
     return (len(x), *[n if n.__class__ is int else n.stand_in for n in x.element_sizes()])
 
@@ -62,7 +63,7 @@ class Call:
 
     def __init__(self, op, inputs, attrs):
         self.op, self.inputs, self.attrs = op, inputs, attrs
-        self.nested = [i for i, x in enumerate(inputs) if isinstance(x, WrappingTensor)]
+        self.nested = [i for i, x in enumerate(inputs) if isinstance(x, Batch)]
         self.first = inputs[self.nested[0]]
         self.jagged = self.first.layout is jagged
         self.text = BY_PLACE.get(op.name) or column_of(op.dims, {**dict(op.attrs), **attrs})
@@ -71,7 +72,7 @@ class Call:
                 f"{op.name}() is not supported for nested tensors: it has no index notation for "
                 f"this call, the column `dims`"))
         self.check_list()
-        self.shapes = [None if x is None else extent(x) if isinstance(x, Tensor) else ()
+        self.shapes = [None if x is None else extent(x) if isinstance(x, (Batch, Tensor)) else ()
                        for x in inputs]
         if self.jagged and is_elementwise(op):             # a dense operand may be a padded one
             self.shapes = [self.as_padded(*both) for both in zip(inputs, self.shapes)]
@@ -107,7 +108,7 @@ class Call:
         """`shape` with the ragged size, if a dense tensor has places for the longest element."""
         nt = self.first
         r = nt._ragged_idx - nt.dim() + len(shape or ())
-        if isinstance(x, WrappingTensor) or r < 0 or shape[r] < max(2, nt._get_max_seqlen()):
+        if isinstance(x, Batch) or r < 0 or shape[r] < max(2, nt._get_max_seqlen()):
             return shape
         return (*shape[:r], extent(nt)[nt._ragged_idx], *shape[r + 1:])
 

@@ -1,8 +1,10 @@
 """Rules of functions that tell the elements of a batch apart, or refuse what PyTorch refuses."""
 
-from ...extend import WrappingTensor
-from .calls import as_written, name_of, not_there, rule
-from .nested_tensor import NestedTensor, offsets_of
+from ...extend import asked, disabled_torch_function
+from .calls import as_written, name_of, not_there, rewritten, rule
+from .crossing import shown
+from .jagged import offsets_of
+from .nested_tensor import NestedTensor
 
 __all__: list = []
 
@@ -21,13 +23,22 @@ def select(func, nt, dim, index):
     return element(nt, index) if dim in (0, -nt.dim()) else as_written(func, nt, dim, index)
 
 
+@rule("unbind")
+def unbind(func, nt, dim=0):
+    """The elements of the batch, or the places of a dense dimension."""
+    return tuple(nt.elements()) if dim in (0, -nt.dim()) else as_written(func, nt, dim)
+
+
 @rule("__getitem__ __setitem__")
 def item(func, nt, index, *value):
     """An element or a part of it; or the same part of all."""
     first, *rest = index if isinstance(index, tuple) and index else (index,)
-    if isinstance(first, int) and isinstance(nt, WrappingTensor):
-        return func(element(nt, first), (*rest, ...), *value)
-    return as_written(func, nt, index, *value)
+    if not isinstance(first, int) or not nt.is_nested:
+        return as_written(func, nt, index, *value)
+    if not value:
+        return func(element(nt, first), (*rest, ...))
+    return rewritten(nt, "__setitem__", lambda held: func(element(held, first), (*rest, ...),
+                                                          *value))
 
 
 @rule("chunk")
@@ -45,17 +56,34 @@ def chunk(func, nt, chunks, dim=0):
 @rule("equal")
 def equal(func, input, other):
     """True if two nested tensors have equal elements, whatever their offsets are."""
-    if not all([isinstance(x, WrappingTensor) for x in (input, other)]) or len(input) != len(other):
+    if not input.is_nested or not other.is_nested or len(input) != len(other):
         return False
     return all(map(func, input.elements(), other.elements()))
+
+
+@rule("register_hook")
+def register_hook(func, nt, hook):
+    """A hook, which gets the gradient as a nested tensor."""
+    return disabled_torch_function(func, (), (nt, lambda g: asked(hook, shown(g))))
+
+
+@rule("grad")
+def gradient(func, nt, *value):
+    """The gradient; one that is assigned has to be nested."""
+    if value and value[0] is not None and type(value[0]) is not type(nt):
+        raise TypeError(f"assigned grad expected to be a {type(nt).__name__} or None but got grad "
+                        f"of type {type(value[0]).__name__}")
+    return shown(disabled_torch_function(func, (), (nt, *value)))
 
 
 # ---- random numbers go by the place of an element in memory --------------------------------------
 @rule("bernoulli normal_")
 def of_values(func, nt, *args, **kwargs):
     """The function of the values."""
-    found = func(nt._inner, *[getattr(x, "_inner", x) for x in args], **kwargs)
-    return nt if found is nt._inner else nt.like(found)
+    args = [getattr(x, "_inner", x) for x in args]
+    if func.__name__.endswith("_"):
+        return rewritten(nt, func.__name__, lambda held: func(held._inner, *args, **kwargs))
+    return nt.like(func(nt._inner, *args, **kwargs))
 
 
 # ---- attention: what PyTorch refuses, and elements without keys ----------------------------------

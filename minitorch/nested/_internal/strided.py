@@ -1,4 +1,4 @@
-"""`StridedNestedTensor`: a batch of tensors that may differ in all sizes, in the layout ``torch.strided``.
+"""`Strided`: a batch of tensors that may differ in all sizes, in the layout ``torch.strided``.
 
 The elements lie behind each other, flattened, in one buffer. Calls are answered element by element, but for those that
 work on each number: these run on the buffer.
@@ -10,22 +10,21 @@ from ... import arange, cat, get_default_dtype, strided
 from .batch import Batch
 from .nested_int import size_of_elements
 
-__all__ = ["StridedNestedTensor", "of_elements"]
+__all__ = ["Strided"]
 
 
-class StridedNestedTensor(Batch):
-    """A batch of tensors of one dtype and number of dimensions. Made by the functions of `nested`."""
+class Strided(Batch):
+    """The structure of a `StridedNestedTensor`: the `_sizes` of each element of the buffer
+    `_inner`."""
 
-    layout = strided                                       # type: ignore[assignment]
+    layout = strided
 
-    def __new__(cls, buffer, sizes):
-        self = object.__new__(cls)
+    def __init__(self, buffer, sizes):
         self._inner, self._sizes = buffer, tuple(map(tuple, sizes))
-        return self
 
     def like(self, inner):
         """The same sizes around another buffer."""
-        return StridedNestedTensor(inner, self._sizes)
+        return Strided(inner, self._sizes)
 
     @classmethod
     def of_elements(cls, elements):
@@ -35,10 +34,6 @@ class StridedNestedTensor(Batch):
         return cls(buffer, [tuple(x.shape) for x in elements])
 
     # -- what it is ----------------------------------------------------------------------------------------
-    def values(self):
-        """The buffer."""
-        return self._inner.view_as(self._inner)
-
     def element_sizes(self):
         """The sizes of an element, with a symbol where the elements differ."""
         found = [set(sizes) for sizes in zip(*self._sizes)]
@@ -108,10 +103,7 @@ class StridedNestedTensor(Batch):
             out[i][tuple([slice(n) for n in x.shape])] = x
         return out
 
-    def __repr__(self, *, tensor_contents=None):
+    def text(self, grad):
+        """``repr`` of a nested tensor; `grad` says what its graph is."""
         elements = ",\n".join("  " + repr(x.detach()).replace("\n", "\n  ") for x in self.elements())
-        grad = f", grad_fn=<{self.grad_fn.name()}>" if self.grad_fn else ", requires_grad=True" * self.requires_grad
         return f"nested_tensor([\n{elements}\n]{grad})"
-
-
-of_elements = StridedNestedTensor.of_elements

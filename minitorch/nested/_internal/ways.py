@@ -10,10 +10,11 @@
 import math
 
 from ... import Tensor, get_default_dtype, iinfo, jagged, stack
-from ...extend import WrappingTensor, is_inexact
+from ...extend import is_inexact
 from ...ops.dims import column_of, is_elementwise, parse
 from ...ops.labels import attributes_for
 from ...utils._pytree import tree_map
+from .batch import Batch
 from .nested_int import LARGE
 from .ragged import Call, refused
 
@@ -23,7 +24,7 @@ __all__ = ["apply", "each_result"]
 def apply(op, inputs, attrs):
     """The result of ``op(*inputs, **attrs)``. Inputs may be nested or dense; `attrs` have stand-ins
     for ragged sizes."""
-    nested = [x for x in inputs if isinstance(x, WrappingTensor)]
+    nested = [x for x in inputs if isinstance(x, Batch)]
     if not nested:
         return run(op, inputs, attrs)
     if len({x.layout for x in nested}) > 1:
@@ -65,7 +66,7 @@ def each_result(found, function):
 def is_of_one_structure(nested, inputs):
     """True if all tensors are nested in the same way, or single numbers."""
     return all([x.is_like(nested[0]) for x in nested]) and all(
-        [not isinstance(x, Tensor) or isinstance(x, WrappingTensor) or not x.dim() for x in inputs])
+        [not isinstance(x, Tensor) or not x.dim() for x in inputs])
 
 
 def labels_of(call, k):
@@ -99,7 +100,7 @@ def rows_of(call):
         return None
     found = []
     for x, labels in zip(call.inputs, call.bound.ins):
-        if isinstance(x, WrappingTensor):
+        if isinstance(x, Batch):
             x = (x if passes else x.packed())._inner.unsqueeze(0)
         elif isinstance(x, Tensor) and any([n > 1 and label in (b, r)
                                             for n, label in zip(x.shape, labels)]):
@@ -125,7 +126,7 @@ def of_rows(call, rows):
 def of_buffers(call):
     """In the layout ``torch.strided``: elements in another shape lie in the same buffer, and all
     numbers are reduced there."""
-    first, others = call.first, [x for x in call.inputs if isinstance(x, Tensor)]
+    first, others = call.first, [x for x in call.inputs if isinstance(x, (Batch, Tensor))]
     if call.bound.column.ins[0].flat:
         sizes = [attributes(call, sizes_of(call, [x.array.shape]))["shape"][1:]
                  for x in first.elements()]
@@ -136,7 +137,7 @@ def of_buffers(call):
     nested = [call.inputs[i] for i in call.nested]
     if not call.are_reduced_together(labels) or not is_of_one_structure(nested, others):
         raise refused(call.op, "over the batch dimension (dim=0) and not all others")
-    rows = [x._inner.view(*[1] * (x.dim() - 1), -1) if isinstance(x, WrappingTensor) else x
+    rows = [x._inner.view(*[1] * (x.dim() - 1), -1) if isinstance(x, Batch) else x
             for x in call.inputs]
     return run(call.op, rows, call.attrs)
 
@@ -164,7 +165,7 @@ def of_padded(call):
     length = max(nt._get_max_seqlen(), 1)
     nested = {i: call.inputs[i] for i in call.nested}
     if by == "avg" and not is_inexact(nt.dtype.np):        # as PyTorch: a sum, by counts
-        nested = {i: x.to(get_default_dtype()) for i, x in nested.items()}
+        nested = {i: x.like(x._inner.to(get_default_dtype())) for i, x in nested.items()}
     inputs = [nested[i].padded(neutral(by, nested[i].dtype), length) if i in nested else x
               for i, x in enumerate(call.inputs)]
     found = run(call.op, inputs, attributes(call, {r: length}))
