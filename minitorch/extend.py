@@ -255,17 +255,15 @@ tensor do. Tensors of several backends come `together` on one, which has the mar
 >>> torch.func.jvp(inside, (torch.zeros(2),), (torch.ones(2),))
 (tensor([1., 1.]), tensor([0., 0.]))
 
-A step from one backend to another is recorded as `crossed`, with a function of the gradient for
-each tensor that it is made of; as `crossed_view` where the result lies in the memory of its one source.
+A step from one backend to another, in the same memory, is recorded as `crossed_view`, with a
+function of the gradient.
 
->>> x = torch.ones(2, requires_grad=True)
->>> y = extend.crossed(extend.wrap(2 * x.array, x.backend), (x,), lambda g: 2 * g)
 >>> def negated(g):
 ...     return extend.asked(torch.neg, g)
->>> z = extend.crossed_view(extend.wrap(y.array, y.backend), y, negated)
->>> z.sum().backward()
+>>> x = torch.ones(2, requires_grad=True)
+>>> extend.crossed_view(extend.wrap(x.array, x.backend), x, negated).sum().backward()
 >>> x.grad
-tensor([-2., -2.])
+tensor([-1., -1.])
 
 A subclass with ``__torch_function__`` answers calls itself, as in
 PyTorch; `disabled_torch_function` is that of classes that leave all calls as they are. A class in
@@ -356,7 +354,7 @@ True
 from typing import TYPE_CHECKING
 
 from .autograd.behind import uses_behind, values_behind
-from .autograd.crossing import crossed, crossed_view
+from .autograd.crossing import crossed_view
 from .autograd.dispatch import activate as activate_overrides
 from .autograd.dispatch import (
     ask_overrides,
@@ -409,7 +407,7 @@ __all__ = ["FUNCTIONS", "OPS", "Backend", "Elementwise", "FunctionNode", "Kernel
            "MultiOutputNode", "Node", "NodeHook", "Number", "Op", "Other", "OutputNode",
            "Saved", "Standing", "Stepping", "TensorKind", "activate_overrides",
            "add_node_hook", "ask_overrides", "asked", "attributes_of", "bump_version",
-           "calling_line", "checked_dim", "composite", "crossed", "crossed_view",
+           "calling_line", "checked_dim", "composite", "crossed_view",
            "disabled_torch_function", "enter_layout", "fills", "from_np",
            "get_backend", "grad_mode", "is_floating", "is_half", "is_inexact", "layer",
            "make_node", "module_changes", "must_run_eagerly", "note_inference", "observed", "op",

@@ -5,7 +5,7 @@ gradient; `batch_of` gives it with one through which gradients flow, `tensor_of`
 """
 
 from ... import Tensor
-from ...extend import crossed, crossed_view, wrap
+from ...extend import crossed_view, wrap
 from ...utils._pytree import tree_map
 from .backend import NestedBackend, Outside, backend_of, no_batch
 from .batch import Batch
@@ -19,35 +19,18 @@ def tensor_of(batch):
     values = batch._inner
     held = batch.like(wrap(values.array, values.backend))
     result = shown(wrap(Outside(held), backend_of(values.backend)))
-    return crossed_view(result, values, lambda g: values_as(held, g), values._base is not None)
-
-
-def values_as(held, g):
-    """The values of a gradient, as they lie in this structure."""
-    found = batch_of(g)
-    if not isinstance(found, Batch):                       # computed of each element alone
-        found = held.of_elements(found.unbind())
-    return held.laid(found)
+    return crossed_view(result, values, lambda g: held.laid(batch_of(g)), values._base is not None)
 
 
 def batch_of(x, view=True):
-    """The structure around a tensor of the numbers, through which gradients flow, of a nested
-    tensor; the dense tensor of one that is dense on a backend of nested ones. With `view`, writes
-    to it are seen to be such to the nested tensor."""
+    """The structure of a nested tensor around a tensor of the numbers, through which gradients
+    flow. With `view`, writes to that are seen to be such to the nested tensor."""
     held = x.array.held
-    inner = held._inner if isinstance(held, Batch) else held
-    if not inner.needs_grad:                               # else it is inside a call
-        inner = wrap(inner.array, inner.backend)
-        crossed_view(inner, x, lambda g: tensor_like(held, g), view and x.needs_grad)
-    return held.like(inner) if isinstance(held, Batch) else inner
-
-
-def tensor_like(held, values):
-    """The gradient of a nested tensor from that of its values."""
-    if isinstance(held, Batch):
-        return tensor_of(held.like(values))
-    made = Outside(wrap(values.array, values.backend))
-    return crossed(wrap(made, backend_of(values.backend)), (values,), batch_of)
+    if held._inner.needs_grad:                             # inside a call
+        return held
+    inner = wrap(held._inner.array, held._inner.backend)
+    return held.like(crossed_view(inner, x, lambda g: tensor_of(held.like(g)),
+                                  view and x.needs_grad))
 
 
 def through(function, *tensors):
@@ -66,12 +49,8 @@ def of_elements(elements):
 
 
 def shown(x):
-    """A result as users see it: a nested tensor is of their class, others are dense."""
-    if not isinstance(x, Tensor) or not isinstance(x.backend, NestedBackend):
-        return x
-    if not isinstance(x.array.held, Batch):
-        return batch_of(x)
-    if type(x) is Tensor:
+    """A result as users see it: a nested tensor is of a class of these."""
+    if type(x) is Tensor and isinstance(x.backend, NestedBackend):
         x.__class__ = x.array.held.tensor_class
     return x
 

@@ -38,10 +38,13 @@ class Jagged(Batch):
 
     def laid(self, other):
         """The numbers of another batch with the same sizes, as they lie in this one; 0 in holes."""
-        if self._lengths is None or other._inner.shape == self._inner.shape:
-            return other.packed()._inner if self._lengths is None else other._inner
-        blank = other._inner.new_zeros(self._inner.shape)
-        return blank.index_copy(self._ragged_idx - 1, self.places()[2], other.packed()._inner)
+        if other._offsets is self._offsets:
+            return other._inner
+        rows = other.packed()._inner
+        if self._lengths is None:
+            return rows
+        blank = rows.new_zeros(self._inner.shape)
+        return blank.index_copy(self._ragged_idx - 1, self.places()[2], rows)
 
     # -- what it is ----------------------------------------------------------------------------------------
     _values = property(lambda self: self._inner, doc="The tensor of all elements.")
