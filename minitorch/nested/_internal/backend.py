@@ -60,7 +60,11 @@ class NestedArray:
         return tuple([math.prod(self.shape[d + 1:]) * self.itemsize for d in range(self.ndim)])
 
     values = property(lambda self: values_of(self.held), doc="The tensor of all numbers.")
-    backend = property(lambda self: backend_of(self.held.backend), doc="That of such arrays.")
+
+    @property
+    def backend(self):
+        """The backend of such arrays."""
+        return backend_of(self.held.backend)
 
     def like(self, values):
         """An array of the same structure."""
