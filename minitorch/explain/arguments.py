@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..core.call import overridden
 from ..core.dtypes import dtype
 from ..core.tensor import Tensor
-from .failures import wrong_index
+from .failures import retold, wrong_index
 
 __all__ = ["no_device", "of_call", "of_frame", "rightly"]
 
@@ -51,7 +51,9 @@ def defaults_of(function):
 
 def rightly(error, name, given, defaults):
     """`error` in PyTorch's class and words, if one of the arguments `given`, by name, is of a wrong type."""
-    if getattr(error, "explained", False) or isinstance(error, ArithmeticError | MemoryError | OSError):
+    if getattr(error, "explained", False):
+        return retold(error, name, given)
+    if isinstance(error, ArithmeticError | MemoryError | OSError):
         return error
     found = _no_tensor(error, name, given, defaults) or _no_number(error, name, given, defaults) or wrong_index(error)
     if found is None:

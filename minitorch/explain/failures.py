@@ -6,9 +6,10 @@
 import numpy as np
 
 from ..core.errors import not_a_tensor, not_implemented, out_of_range
-from ..core.registry import FUNCTIONS
+from ..core.registry import FUNCTIONS, Hook
 
-__all__ = ["draw", "explain", "mismatch", "on_two_devices", "wrong_index"]
+__all__ = ["different_sizes", "draw", "explain", "mismatch", "on_two_devices", "public_name",
+           "retold", "wrong_index"]
 
 
 def explain(op, error, inputs, attrs):
@@ -16,7 +17,7 @@ def explain(op, error, inputs, attrs):
     if getattr(error, "explained", False):
         return error
     found = (_wrong_type(op, error, inputs) or _wrong_attribute(op, error, attrs) or _wrong_dim(error, inputs)
-             or _wrong_shape(op, error, inputs) or wrong_index(error) or _wrong_dtype(op, error, inputs))
+             or _wrong_shape(op, error, inputs, attrs) or wrong_index(error) or _wrong_dtype(op, error, inputs))
     if found is None:
         return error
     found.explained = True
@@ -90,31 +91,82 @@ def wrong_index(error):
         text = text.replace("array: array is", "tensor: it is")
     elif "boolean index" in text:
         text = "The shape of the mask does not match the shape of the indexed tensor: " + text
+    text = text.replace("indexing arrays could not", "indexing tensors could not")
     return IndexError(text.replace("for axis", "for dimension").replace("along axis", "along dimension"))
 
 
-# NumPy's words for shapes that do not go together.
-DO_NOT_FIT = ("broadcast", "axis remapping", "matmul", "dimension", "mismatch", "aligned")
+# NumPy's words for shapes that do not go together, about arrays that the caller never wrote.
+DO_NOT_FIT = ("broadcast", "axis remapping", "core dimension", "must match", "mismatch", "aligned",
+              "cannot reshape", "index notation", "to unpack")
 
 
-def _wrong_shape(op, error, inputs):
+def _wrong_shape(op, error, inputs, attrs):
     """Shapes that do not fit together."""
     if not isinstance(error, (ValueError, IndexError)) or isinstance(error, np.exceptions.AxisError):
         return None
-    arrays = arrays_of(inputs)
-    text = str(error)
+    arrays, text = arrays_of(inputs), str(error)
+    if len(arrays) >= 2 and (found := misfit_of(op, inputs, attrs)):
+        return found
+    if not isinstance(error, ValueError):
+        return None
     if len(arrays) >= 2 and any(word in text for word in DO_NOT_FIT):
-        a, b = arrays[0].shape, arrays[1].shape
-        words = op.mismatch and op.mismatch(a, b)
-        if words:
-            return RuntimeError(words)
-        place = mismatch(a, b)
-        if place is not None:
-            return RuntimeError(f"The size of tensor a ({a[place[0]]}) must match the size of tensor b ({b[place[1]]}) "
-                                f"at non-singleton dimension {place[2]}\n{draw(a, b)}")
-    if isinstance(error, ValueError):
-        return RuntimeError(f"{public_name(op)}(): {text} (shapes {', '.join(str(list(a.shape)) for a in arrays)})")
-    return None
+        text = "the shapes of its inputs do not go together"
+    return RuntimeError(f"{public_name(op)}(): {text} ({listed(op, inputs)})")
+
+
+@Hook
+def misfit(op, shapes, attrs, caller=None, names=()):
+    """The error text for shapes of inputs that do not fit the definition of `op`; None if they do.
+    Filled by `ops.misfits`, when it is first asked for."""
+
+
+def misfit_of(op, inputs, attrs):
+    """The error for shapes that do not go together by the definition; None if it lets them."""
+    flat = inputs[0] if op.variadic and len(inputs) == 1 else inputs
+    shapes = [x if x is None else getattr(getattr(x, "array", x), "shape", ()) for x in flat]
+    words = misfit(op, shapes, attrs)
+    if words:
+        return with_call(RuntimeError(words), op, flat, shapes, attrs)
+    words = op.mismatch and op.mismatch(*[x for x in shapes if x is not None][:2])
+    return RuntimeError(words) if words else None
+
+
+def with_call(error, op, inputs, shapes, attrs):
+    """`error` with the call that `retold` words again."""
+    error.misfit = op, inputs, shapes, attrs
+    return error
+
+
+def retold(error, name, given):
+    """`error` of a call in the function `name`, with the function's names of what it was given."""
+    if not hasattr(error, "misfit"):
+        return error
+    op, inputs, shapes, attrs = error.misfit
+    names = {i: k for i, x in enumerate(inputs) for k, y in given.items()
+             if x is y and x is not None}
+    if not names:
+        return error
+    found = RuntimeError(misfit(op, shapes, attrs, name, names))
+    found.explained = True
+    return with_call(found, op, inputs, shapes, attrs)
+
+
+def listed(op, inputs):
+    """The shapes of inputs, with their names: ``input [2, 3], other [4]``."""
+    found = []
+    for kind, x in zip(op.inputs, inputs):
+        many = isinstance(x, (list, tuple))
+        arrays = arrays_of(x if many else [x])
+        found += [f"{kind.name}[{i}]" * many + kind.name * (not many) + f" {list(a.shape)}"
+                  for i, a in enumerate(arrays)]
+    return ", ".join(found)
+
+
+def different_sizes(a, b):
+    """PyTorch's words for two shapes that are not broadcast together, with a drawing."""
+    i, j, d = mismatch(a, b)
+    return (f"The size of tensor a ({a[i]}) must match the size of tensor b ({b[j]}) at "
+            f"non-singleton dimension {d}\n{draw(a, b)}")
 
 
 def mismatch(a, b):

@@ -136,7 +136,7 @@ def with_out(function, exact=False, overlap=True):
             answer = overridden(call, {**dict(zip(signature.parameters, args)), **kwargs})
             if answer is not None:
                 return answer[0]
-            found = late.explain_call(error, function, args, kwargs)
+            found = late.explain_call(error, function, args, kwargs, call.__name__)
             if found is error:
                 raise
             raise found from None

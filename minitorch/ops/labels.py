@@ -80,16 +80,12 @@ def bind(op, shapes, attrs=None, dims=None):
     `dims`: a text to take in place of the op's column. ValueError if the shapes do not fit it.
     """
     attrs, dims = {**dict(op.attrs), **(attrs or {})}, op.dims if dims is None else dims
-    text = column_of(dims, attrs)
-    if text is None:
+    if shapes.count(None) and (len(shapes) == 1 or op.variadic):
+        raise ValueError("index notation: an input is left out")
+    call = laid(op, shapes, attrs, dims)
+    if call is None:
         return None
-    column = parse(text)
-    kinds = [x.kind for x in op.inputs] * (len(shapes) if op.variadic else 1)
-    call = Bound(column, list(shapes), attrs, column.by, kinds=kinds, variadic=op.variadic,
-                 broadcasts=is_attribute(dims), equal=any([is_equal(term) for term in column.ins]))
-    reduce_as_told(call)
-    lay_inputs(call)
-    if column.ins[0].flat:
+    if call.column.ins[0].flat:
         result_in_a_row(call)
         return call
     call.names = names_of(call)
@@ -100,7 +96,21 @@ def bind(op, shapes, attrs=None, dims=None):
             call.outs.append(labels)
             call.out_shapes.append(sizes)
     if op.keeps:
-        call.kept = result(call, column.outs[-1])[0]
+        call.kept = result(call, call.column.outs[-1])[0]
+    return call
+
+
+def laid(op, shapes, attrs, dims):
+    """`bind` for inputs alone: any may be None here."""
+    text = column_of(dims, attrs)
+    if text is None:
+        return None
+    column = parse(text)
+    kinds = [x.kind for x in op.inputs] * (len(shapes) if op.variadic else 1)
+    call = Bound(column, list(shapes), attrs, column.by, kinds=kinds, variadic=op.variadic,
+                 broadcasts=is_attribute(dims), equal=any([is_equal(term) for term in column.ins]))
+    reduce_as_told(call)
+    lay_inputs(call)
     return call
 
 
@@ -121,8 +131,6 @@ def lay_inputs(call):
     terms, n = call.column.ins, len(call.shapes)
     if not n:
         raise ValueError("index notation: there are no inputs")
-    if None in call.shapes and (n == 1 or call.variadic):
-        raise ValueError("index notation: an input is left out")
     call.terms = list(terms) * n if len(terms) == 1 else [*terms, *[Term(())] * (n - len(terms))]
     call.ins = [None] * n
     for i in sorted(range(n), key=lambda i: call.terms[i].plus):
@@ -146,18 +154,33 @@ def count_of_star(labels):
 
 def lay(call, term, shape):
     """The labels of an input of this shape; notes sizes, and what is needed whole."""
-    labels = trailing(call, term, len(shape)) if term.plus else labels_of(call, term, len(shape))
+    labels = places(call, term, len(shape))
     for label, n in zip(labels, shape):
         old = call.sizes.setdefault(label, int(label[0]) if label[0].isdigit() else n)
-        is_broadcast = label[0] == "*" and not call.equal or call.broadcasts
         if label[0].isdigit():
             call.whole.add(label)
-        if old == 1 and is_broadcast:
-            call.sizes[label] = n
-        elif n != old and not (n == 1 and (is_broadcast or term.plus)) and not (
-                call.variadic and label in call.whole):
+        if not go_together(call, term, label, n, old):
             raise ValueError(f"index notation: {label[0]} is {old} and {n}")
+        if old == 1 and is_broadcast(call, label):
+            call.sizes[label] = n
     return labels
+
+
+def places(call, term, n):
+    """The labels of the `n` dimensions of an input, by its term."""
+    return trailing(call, term, n) if term.plus else labels_of(call, term, n)
+
+
+def go_together(call, term, label, n, old):
+    """True if an input with this term may be of size `n` where others are of size `old`."""
+    stretched = is_broadcast(call, label)
+    return (n == old or old == 1 and stretched or n == 1 and (stretched or term.plus)
+            or call.variadic and label in call.whole)
+
+
+def is_broadcast(call, label):
+    """True if inputs of size 1 are broadcast along the dimensions of a label."""
+    return label[0] == "*" and not call.equal or call.broadcasts
 
 
 def trailing(call, term, n):

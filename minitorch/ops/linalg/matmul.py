@@ -184,7 +184,10 @@ def plus(input, product, beta, alpha):
     """``beta * input + alpha * product`` in the shape of the product."""
     dtype = product.array.dtype
     product = product if alpha == 1 else product * scalar(alpha, dtype)
-    input = expand(input, product.array.shape)
+    try:
+        input = expand(input, product.array.shape)
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}: input must broadcast to the product") from None
     if beta == 0:
         return product
     return product + (input if beta == 1 else input * scalar(beta, dtype))

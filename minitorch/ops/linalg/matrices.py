@@ -12,6 +12,7 @@ from ...core.dtypes import float32, float64
 from ...core.errors import ArrayLinAlgError, worded
 from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
+from ...explain.failures import different_sizes, mismatch
 from ..creation.create import zero
 from ..define import composite, op
 from ..reductions.norms import vector_norm
@@ -489,6 +490,8 @@ def cross(input, other, *, dim=-1):
 def old_cross(input, other, dim=None):
     """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
     if dim is None:
+        if mismatch(input.array.shape, other.array.shape):
+            raise RuntimeError(different_sizes(input.array.shape, other.array.shape))
         shape = input.backend.xp.broadcast_shapes(input.array.shape, other.array.shape)
         if 3 not in shape:
             raise RuntimeError("no dimension of size 3 in input")

@@ -296,8 +296,16 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     reduction = reduction_of(size_average, reduce, reduction)
     require_same_size("binary_cross_entropy", input, target)
     if weight is not None and weight.array.shape != input.array.shape:
-        weight = weight.expand(input.array.shape)
+        weight = broadcast_weight(weight, input)
     return _binary_cross_entropy(input, target, weight, reduction)
+
+
+def broadcast_weight(weight, input):
+    """`weight` in the shape of `input`."""
+    try:
+        return weight.expand(input.array.shape)
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}: weight must broadcast to input") from None
 
 
 # ---- distributions -----------------------------------------------------------------------------------------

@@ -164,10 +164,11 @@ def last_dims(input, normalized_shape, *parameters):
     if not shape:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
                            "element, but got normalized_shape = []")
-    for x in parameters:
+    for name, x in zip(("weight", "bias"), parameters):
         if x is not None and x.array.shape != shape:
-            raise RuntimeError(f"Expected weight and bias to be of the same shape as normalized_shape, but got a "
-                               f"parameter of shape {list(x.shape)} and normalized_shape = {list(shape)}")
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got "
+                               f"{name} of shape {list(x.shape)} and normalized_shape = "
+                               f"{list(shape)}")
     if sizes[-k:] != shape:
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, "
                            f"{', '.join(map(str, shape))}], but got input of size{list(sizes)}")
