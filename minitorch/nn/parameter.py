@@ -6,7 +6,7 @@ from ..core.device import device as Device
 from ..core.device import get
 from ..core.dtypes import dtype as DType
 from ..core.registry import guests
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap
 
 __all__ = ["Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer", "is_lazy"]
 
@@ -131,8 +131,9 @@ class UninitializedTensorMixin:
 
     @property
     def data(self):
-        """The tensor itself; assigning another one without values takes over its dtype and device."""
-        return self
+        """An empty tensor of its dtype and device; assigning another one without values takes over
+        these."""
+        return wrap(self.backend.xp.empty((0,), self._dtype.np), self.backend)
 
     @data.setter
     def data(self, other):

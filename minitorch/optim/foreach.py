@@ -9,6 +9,9 @@ from ..core.tensor import Tensor
 
 __all__ = []
 
+# Functions that take numbers here, and the methods of one tensor that do.
+NUMBERS = {"maximum": "clamp_min", "minimum": "clamp_max"}
+
 
 def __getattr__(name):
     method = name.removeprefix("_foreach_")
@@ -18,6 +21,8 @@ def __getattr__(name):
     if function is None and ("", method[:-1]) in FUNCTIONS:    # `maximum_`
         plain = FUNCTIONS["", method[:-1]].call
         function = lambda x, *args: x.copy_(plain(x, *args))                        # noqa: E731
+    if number := NUMBERS.get(method.removesuffix("_")):
+        function = getattr(Tensor, number + "_" * method.endswith("_"))
     if method == name or function is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return of_lists(name, function)
@@ -34,7 +39,7 @@ def of_lists(name, function):
         named = {key: each(value, count) for key, value in kwargs.items()}
         found = [function(*row, **{key: value[i] for key, value in named.items()})
                  for i, row in enumerate(zip(*columns))]
-        return None if name.endswith("_") else tuple(found)
+        return self if name.endswith("_") else tuple(found)
 
     foreach.__name__ = foreach.__qualname__ = name
     foreach.__doc__ = f"`{name.removeprefix('_foreach_')}` of each tensor of a list: see `minitorch.optim.foreach`."

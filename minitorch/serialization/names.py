@@ -54,6 +54,7 @@ def table():
         "torch._utils._rebuild_tensor": tensors.rebuild_tensor,
         "torch._utils._rebuild_tensor_v2": tensors.rebuild_tensor_v2,
         "torch._utils._rebuild_tensor_v3": tensors.rebuild_tensor_v3,
+        "torch._utils._rebuild_meta_tensor_no_storage": tensors.rebuild_meta_tensor_no_storage,
         "torch._utils._rebuild_sparse_tensor": tensors.rebuild_sparse_tensor,
         "torch._utils._rebuild_nested_tensor": tensors.rebuild_nested,
         "torch.nested._internal.nested_tensor._rebuild_njt": tensors.rebuild_jagged,

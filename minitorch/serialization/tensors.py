@@ -21,6 +21,7 @@ from ..core.device import get, host
 from ..core.registry import guests
 from ..core.storage import jagged
 from ..core.tensor import Tensor, wrap
+from ..ops.creation.create import empty_strided
 from ..ops.shapes.memory import TypedStorage, UntypedStorage
 
 __all__ = ["Memory", "Typed", "reduce_tensor", "deepcopy_tensor"]
@@ -157,6 +158,9 @@ def reduce_tensor(tensor):
         return (rebuild_parameter_with_state, (*args, state)) if state else (rebuild_parameter, args)
     if tensor.array.strides is None:                       # a sparse one
         return rebuild_sparse_tensor, sparse_parts(tensor)
+    if tensor.is_meta:
+        return (rebuild_meta_tensor_no_storage,
+                (tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.needs_grad))
     storage, offset, stride = located(tensor)
     rebuild, dtype = rebuild_tensor_v2, tensor.dtype
     args = Typed(storage, dtype), offset, tuple(tensor.array.shape), stride, tensor.needs_grad, OrderedDict()
@@ -342,6 +346,17 @@ def rebuild_tensor_v3(storage, offset, size, stride, requires_grad, backward_hoo
     if type(requires_grad) not in (bool, int):
         raise RuntimeError(f"requires_grad of a tensor is True or False, got {shown(requires_grad)}")
     return tensor.requires_grad_() if requires_grad else tensor
+
+
+def rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    """A tensor on device "meta", which has no values."""
+    lengths = (*size, *stride) if isinstance(size, tuple) and isinstance(stride, tuple) else (-1,)
+    if (not isinstance(dtype, dtypes.dtype) or len(size) != len(stride)
+            or not all(type(n) is int and 0 <= n < 2**63 for n in lengths)):
+        raise RuntimeError(f"a meta tensor is made of a dtype, a size and strides, got "
+                           f"{shown((dtype, size, stride))}")
+    return empty_strided(size, stride, dtype=dtype, device="meta",
+                         requires_grad=bool(requires_grad))
 
 
 def no_hooks(hooks):

@@ -13,7 +13,7 @@ def test_functions_of_lists_are_those_of_each(sizes, name):
     xs, ys = [torch.arange(1.0, n + 1) for n in sizes], [torch.full((n,), 2.0) for n in sizes]
     expected = [getattr(torch, name)(x, y) for x, y in zip(xs, ys)]
     assert all(map(torch.equal, getattr(torch, f"_foreach_{name}")(xs, ys), expected))
-    assert getattr(torch, f"_foreach_{name}_")(xs, ys) is None and all(map(torch.equal, xs, expected))
+    assert getattr(torch, f"_foreach_{name}_")(xs, ys) is xs and all(map(torch.equal, xs, expected))
 
 
 def test_functions_of_lists_take_numbers_and_lists_of_them():
@@ -32,3 +32,11 @@ def test_functions_of_lists_take_numbers_and_lists_of_them():
         torch._foreach_add(xs, [torch.ones(2)])
     with pytest.raises(AttributeError, match="_foreach_nothing"):
         getattr(torch, "_foreach_nothing")                 # noqa: B009
+
+
+def test_numbers_stand_for_tensors_in_extrema():
+    x = [torch.tensor([1.0, 4.0]), torch.tensor([3.0])]
+    assert [y.tolist() for y in torch._foreach_maximum(x, 2.0)] == [[2, 4], [3]]
+    assert [y.tolist() for y in torch._foreach_minimum(x, [2.0, 5])] == [[1, 2], [3]]
+    assert [y.tolist() for y in torch._foreach_maximum(x, [x[1], x[1]])] == [[3, 4], [3]]
+    assert torch._foreach_minimum_(x, 0) is x and x[0].tolist() == [0, 0]

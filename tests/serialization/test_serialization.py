@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import zipfile
 import zlib
 from collections import OrderedDict, defaultdict
 
@@ -29,6 +30,7 @@ from minitorch.serialization import (
     save,
 )
 from minitorch.serialization.formats import load_file, load_npz, save_file, save_npz
+from minitorch.serialization.tensors import rebuild_meta_tensor_no_storage
 from tests.helpers.archives import archived, loaded, saved, tensor
 
 DTYPES = "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
@@ -511,3 +513,23 @@ def test_storages_by_themselves_keep_their_kind(dtype):
         file.seek(0)
         found = minitorch.load(file)
         assert found.tolist() == storage.tolist() and len(found) == len(storage)
+
+
+def test_tensors_without_values_are_saved_as_pytorch_saves_them():
+    layer = nn.Linear(2, 3, device="meta")
+    file = io.BytesIO()
+    ints = minitorch.ones(4, dtype=minitorch.int8, device="meta")
+    save({"state": layer.state_dict(), "p": layer.weight, "ints": ints},
+               file)
+    with zipfile.ZipFile(file) as archive:
+        text = archive.read("archive/data.pkl")
+        assert not [name for name in archive.namelist() if "/data/" in name]
+    assert b"torch._utils\n_rebuild_meta_tensor_no_storage" in text
+    file.seek(0)
+    found = load(file, map_location="cpu")
+    assert all(x.is_meta for x in (*found["state"].values(), found["p"], found["ints"]))
+    assert type(found["p"]) is nn.Parameter and found["p"].requires_grad and found["p"].shape == (3, 2)
+    assert found["ints"].dtype is minitorch.int8
+    for size, stride in (((-1,), (1,)), ((2, 3), (1,)), ((2.0,), (1,)), ([2], [1])):
+        with pytest.raises(RuntimeError, match="meta tensor is made of"):
+            rebuild_meta_tensor_no_storage(minitorch.float32, size, stride, False)

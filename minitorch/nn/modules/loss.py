@@ -4,10 +4,11 @@
 it and are deprecated there and here. Formulas, shapes and errors stand at the functions of ``nn.functional``.
 """
 
+from ...core.tensor import Tensor
 from ...explain.callers import warn
 from .. import functional as F
 from .distance import PairwiseDistance
-from .module import Module
+from .module import Module, made_of_data
 
 __all__ = ["L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "NLLLoss", "NLLLoss2d", "CrossEntropyLoss",
            "PoissonNLLLoss", "GaussianNLLLoss", "KLDivLoss", "BCELoss", "BCEWithLogitsLoss", "HingeEmbeddingLoss",
@@ -28,6 +29,10 @@ def _legacy_reduction(size_average, reduce):
 class _Loss(Module):
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean") -> None:
         super().__init__()
+        for name, value in (("size_average", size_average), ("reduce", reduce),
+                            ("reduction", reduction)):
+            if isinstance(value, Tensor):
+                raise RuntimeError(made_of_data(type(self), name, value))
         if size_average is not None or reduce is not None:
             reduction = _legacy_reduction(size_average, reduce)
         self.reduction = reduction

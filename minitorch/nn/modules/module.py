@@ -6,6 +6,7 @@ the module and its descendants. Saving and loading live in ``state.py``, hooks i
 """
 
 import difflib
+import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -166,6 +167,8 @@ class Module(Hooked, Stateful):
         elif isinstance(value, Buffer) or name in kept.get("_buffers", ()):
             self._set_buffer(name, value)
         else:
+            if isinstance(value, Tensor):
+                refuse_data(self, name, value)
             object.__setattr__(self, name, value)
 
     def _set_buffer(self, name, value):
@@ -472,6 +475,24 @@ class Module(Hooked, Stateful):
         """The tree of modules with their parameters, for notebooks; None after
         ``set_printoptions(html=False)``, and where `viz` is not there."""
         return guests.module_html(self) if "module_html" in guests else None
+
+
+def refuse_data(module, name, value):
+    """TypeError for data where a layer of this package has a setting: ``nn.Softmax(x)`` makes a
+    layer and computes nothing. Numbers may be 0-d tensors; utilities set weights and biases."""
+    cls = type(module)
+    if (value.ndim and name not in ("weight", "bias")
+            and cls.__module__.startswith(__name__.rpartition(".")[0])
+            and name in inspect.signature(cls.__init__).parameters):
+        raise TypeError(made_of_data(cls, name, value))
+
+
+def made_of_data(cls, name, value):
+    """The error text for a layer that is made of tensors, and not called with them."""
+    arguments = "input, target" if cls.__name__.endswith("Loss") else "input"
+    return (f"nn.{cls.__name__}(...) makes a layer, and its argument '{name}' is a setting, not a "
+            f"tensor of shape {list(value.shape)}: make the layer first, then call it with tensors, "
+            f"as in `nn.{cls.__name__}(...)({arguments})`")
 
 
 def indented(text, spaces=2):

@@ -479,8 +479,9 @@ def index_put(input, indices, values, accumulate=False):
     for i, part in enumerate(indices):
         if not isinstance(part, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(part).__name__}")
-        if part.array.dtype.kind not in "iub":
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if part.array.dtype.name not in ("int64", "int32", "uint8", "bool"):
+            raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, "
+                             f"not {part.dtype}")
         parts.append(part.array.astype(bool) if part.array.dtype == "uint8" else part.array)
     if grad_mode.batches:
         input = of_one_batch(input, tuple(indices))

@@ -24,9 +24,11 @@ def check_classes(name, input, target, weight):
     a, t = input.shape, target.shape
     if not a:
         raise RuntimeError(f"{name}: input must have a dimension of classes, got a 0-d tensor")
-    if target.dtype.kind not in "iu":
-        raise RuntimeError(f"{name}: expected class indices (int64, int32 or uint8), got target of {target.dtype}: "
-                           f"class probabilities must have the shape of the input, {list(a)}")
+    allowed = ("int64", "uint8") if len(a) < 3 else ("int64",)       # as PyTorch
+    if target.dtype.name not in allowed:
+        raise RuntimeError(f"{name}: expected target dtype to be Long{' or Byte' * (len(a) < 3)}, "
+                           f"but got {target.dtype}: class indices are int64, as in target.long(); "
+                           f"class probabilities have the shape of the input, {list(a)}")
     wanted = a[:1] + a[2:] if len(a) > 1 else ()
     if t != wanted:
         if len(a) > 1 and t[:1] != a[:1]:

@@ -8,6 +8,7 @@ deprecated there and here. Definitions have the reduction built in, so that the 
 import math
 
 from ...core.dtypes import promote_types
+from ...core.errors import worded
 from ...core.op import Other
 from ...core.promotion import require_floating, require_tensors
 from ...core.recording import recorded as R
@@ -263,6 +264,14 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     return _binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
+def require_probabilities(name, array):
+    """RuntimeError if an element lies outside of 0 to 1, or is not a number."""
+    if array.size and not (array.min() >= 0 and array.max() <= 1):
+        hint = ("these are probabilities; for logits there is binary_cross_entropy_with_logits"
+                if name == "input" else "these are probabilities, as in target.clamp(0, 1)")
+        raise worded(RuntimeError(f"all elements of {name} should be between 0 and 1: {hint}"))
+
+
 @op(dims="* by reduction",
     name="binary_cross_entropy", promotion="common", namespace=None,
     autocast="float32",
@@ -274,9 +283,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 def _binary_cross_entropy(F, input, target, weight: Other = None, *, reduction="mean"):
     """``-weight * (target * log(input) + (1 - target) * log(1 - input))``, each logarithm at least -100."""
     xp = F.xp
-    if input.size and not (input.min() >= 0 and input.max() <= 1):
-        raise RuntimeError("all elements of input should be between 0 and 1: these are probabilities; for logits "
-                           "there is binary_cross_entropy_with_logits")
+    for name, array in (("input", input), ("target", target)):
+        require_probabilities(name, array)
     values = (target - 1) * xp.maximum(xp.log1p(-input), -100) - target * xp.maximum(xp.log(input), -100)
     return reduced(F, values if weight is None else values * weight, reduction)
 

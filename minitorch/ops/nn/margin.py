@@ -95,6 +95,13 @@ def triplets(anchor, positive, negative, distance, margin, swap, reduction):
     return reduce_tensor(hinge(margin + near - far), reduction)
 
 
+def require_long(target):
+    """RuntimeError unless class indices are int64."""
+    if target.array.dtype != "int64":
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype}: class indices "
+                           f"are int64, as in target.long()")
+
+
 # ---- classes -----------------------------------------------------------------------------------------------
 @composite(namespace="nn.functional", autocast="float32")
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
@@ -107,6 +114,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         raise ValueError(f"only p == 1 and p == 2 supported, got {p}")
     if weight is not None and weight.ndim != 1:
         raise ValueError(f"weight must be one-dimensional, got {weight.ndim}D")
+    require_long(target)
     x, rows = as_rows("multi_margin_loss", input, target)
     classes = x.array.shape[1]
     y = target.to(input.device).array.reshape(-1)
@@ -143,6 +151,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     x, _ = as_rows("multilabel_margin_loss", input, target)
     if target.array.shape != input.array.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    require_long(target)
     labels, classes = target.to(input.device).array.reshape(x.array.shape), x.array.shape[1]
     if labels.size and not (labels.min() >= -1 and labels.max() < classes):
         raise RuntimeError(f"target out of range: class indices go from 0 to {classes - 1}, and -1 ends a list")

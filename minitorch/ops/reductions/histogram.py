@@ -86,7 +86,7 @@ def histc(input, bins=100, min=0, max=0):
 
 
 @composite
-def histogram(input, bins, *, range=None, weight=None, density=False):
+def histogram(input, bins=100, *, range=None, weight=None, density=False):
     """The histogram of all elements and the edges of its bins, as a named tuple (hist, bin_edges).
 
     `bins` is the number of equal bins between the two of `range` (the extremes by default), or a vector of edges.

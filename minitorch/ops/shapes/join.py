@@ -4,7 +4,8 @@ import builtins
 import itertools
 
 from ...core import dtypes
-from ...core.tensor import Tensor
+from ...core.errors import not_implemented
+from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
 from ...host import data as host_data
 from ..define import composite, method, op
@@ -226,14 +227,33 @@ def tile_method(self, *args, dims=None):
     return tile(self, ints(args) if dims is None else dims)
 
 
+def places_of_counts(counts):
+    """The numbers 0, 1, ... of the dtype of a vector of counts."""
+    if not isinstance(counts, Tensor):
+        raise TypeError(f"repeat_interleave(): argument 'repeats' must be Tensor where it stands "
+                        f"alone, not {type(counts).__name__}")
+    if counts.array.ndim != 1:
+        raise RuntimeError("repeat_interleave only accepts 1D vector as repeat")
+    backend = counts.backend
+    return wrap(backend.xp.arange(counts.array.size, dtype=counts.array.dtype), backend)
+
+
 @composite
-def repeat_interleave(input, repeats, dim=None, *, output_size=None):
+def repeat_interleave(input=None, repeats=None, dim=None, *, output_size=None):
     """Each slice along `dim` repeated: `repeats` times, or each as often as a tensor of counts says.
 
-    Without `dim` the input is flattened first.
+    Without `dim` the input is flattened first. ``repeat_interleave(repeats)``, of counts alone,
+    repeats the numbers 0, 1, ... and has the dtype of the counts.
+
+    >>> import minitorch
+    >>> minitorch.repeat_interleave(minitorch.tensor([1, 0, 2])).tolist()
+    [0, 2, 2]
     """
-    if isinstance(repeats, Tensor) and repeats.array.dtype.kind not in "iu":
-        raise RuntimeError("repeats has to be Long or Int tensor")
+    if input is None or repeats is None:
+        repeats = input if repeats is None else repeats
+        input, dim = places_of_counts(repeats), 0
+    if isinstance(repeats, Tensor) and repeats.array.dtype.name not in ("int64", "int32"):
+        raise not_implemented("repeat_interleave", repeats.array.dtype)
     counts = host_data.counts_of(repeats)
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")

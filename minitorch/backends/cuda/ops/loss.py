@@ -6,7 +6,7 @@ Values of 16-bit floats stay float32 until they are added up.
 import numpy as np
 
 from ....core.arrays import is_half
-from ....core.errors import worded
+from ....ops.nn.loss import require_probabilities
 from ..arrays.launch import launch
 from ..arrays.reduce import reduce
 from ..backend import kernel
@@ -52,10 +52,7 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, pos_weight=N
 
 @kernel("binary_cross_entropy", when=paired, halves=True)
 def binary_cross_entropy(F, input, target, weight=None, *, reduction="mean"):
-    """A GPU is not asked whether all elements are probabilities: those that are none give NaN."""
-    def check(values):
-        if values.size and not (values.min() >= 0 and values.max() <= 1):
-            raise worded(RuntimeError("all elements of input should be between 0 and 1: these are probabilities; for "
-                                      "logits there is binary_cross_entropy_with_logits"))
-    F.machine.look(input, check)
+    """A GPU is not asked whether all elements are probabilities: inputs that are none give NaN."""
+    F.machine.look(input, lambda values: require_probabilities("input", values))
+    F.machine.look(target, lambda values: require_probabilities("target", values))
     return loss(F, "log_loss", input, target, reduction, weight)
