@@ -127,8 +127,9 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "array_api", "quasirandom")
 # Namespaces that exist so that programs can import them: rows of the table in `compat`.
 _ROWS = ("__config__", "_C", "_VF", "_dynamo", "_jit_internal", "_subclasses", "_tensor", "cpu", "functional",
-         "mps", "mtia", "onnx", "quantization", "storage", "types", "version", "xpu",
-         "autograd.profiler", "utils.model_zoo")
+         "mps", "mtia", "onnx", "quantization", "storage", "types", "version", "xpu", "_ops",
+         "_custom_ops", "export", "autograd.gradcheck", "autograd.profiler",
+         "distributed.autograd", "utils._foreach_utils", "utils.model_zoo")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
              "Event": "cuda", "Stream": "cuda",
@@ -151,7 +152,7 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
                              "sparse_csr_tensor"), "sparse.creation"),
              **dict.fromkeys(("sparse_coo", "sparse_csc", "sparse_csr"), "sparse.layouts"),
              **dict.fromkeys(("dsmm", "hsmm", "hspmm", "saddmm", "smm", "spmm", "sspaddmm"), "sparse.products"),
-             "resize_as_sparse_": "sparse.pointwise",
+             "resize_as_sparse_": "sparse.pointwise", "_softmax_backward_data": "ops.nn.softmax",
              **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "_assert", "_assert_async", "sym_float",
                               "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt",
                               "sym_sum"), "sym")}

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from os import PathLike
-from types import FunctionType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import IO, Any, Final, NamedTuple, TypeAlias, Union
 
 import numpy as np
@@ -303,6 +303,74 @@ def is_fake(x):
     return False
 
 
+# ---- what is imported by name and cannot be used ------------------------------------------------
+def refused(doc):
+    """A function that raises NotImplementedError with a text: what is not there, what to write."""
+    def refuse(*args, **kwargs):
+        raise NotImplementedError(doc)
+    refuse.__doc__ = f"NotImplementedError: {doc}."
+    return refuse
+
+
+def refused_class(doc):
+    """A class of which there are no objects: making one raises NotImplementedError."""
+    return type("Refused", (), {"__init__": refused(doc), "__doc__": f"NotImplementedError: {doc}.",
+                                "__module__": __name__})
+
+
+NO_EXPORT = ("calls run at once and leave no graph to export; save model.state_dict(), load it in "
+             "PyTorch, and export it there")
+NO_RPC = ("gradients do not cross remote calls; use torch.distributed with "
+          "DistributedDataParallel or fully_shard")
+no_export, no_rpc, ExportedProgram = refused(NO_EXPORT), refused(NO_RPC), refused_class(NO_EXPORT)
+
+
+class HigherOrderOperator:
+    """The class of PyTorch's operators that take functions, which are plain functions here; an
+    operator of one's own is made by `library.custom_op`."""
+
+    def __init__(self, name, *args, **kwargs):
+        raise NotImplementedError(f"{name}: a function that takes functions is a plain function; "
+                                  f"torch.library.custom_op makes an operator")
+
+
+def is_compile_supported(device_type):
+    """True: `compile` takes tensors of any device."""
+    return True
+
+
+def group_by_device_and_dtype(tensorlistlist, with_indices=False):
+    """Lists of tensors, cut into groups of one device and dtype, those of the first list:
+    ``{(device, dtype): (lists, places)}``."""
+    groups = {}
+    for place, row in enumerate(zip(*tensorlistlist)):
+        first = next(x for x in row if x is not None)
+        lists, places = groups.setdefault((first.device, first.dtype),
+                                          ([[] for _ in tensorlistlist], []))
+        for column, x in zip(lists, row):
+            column.append(x)
+        if with_indices:
+            places.append(place)
+    return groups
+
+
+def device_types_of_foreach():
+    """The types of devices on which lists of tensors are taken."""
+    return ["cuda", "cpu"]
+
+
+def has_foreach_support(tensors, device=None):
+    """True if all elements are tensors, or None."""
+    return all(x is None or isinstance(x, Tensor) for x in tensors)
+
+
+class CallableModule(ModuleType):
+    """A module with the name of its function, which calls it: ``torch.autograd.gradcheck``."""
+
+    def __call__(self, *args, **kwargs):
+        return getattr(self, self.__name__.rpartition(".")[2])(*args, **kwargs)
+
+
 # ---- the table ---------------------------------------------------------------------------------
 TABLE: dict[str, dict[str, Any]] = {
     "__config__": {
@@ -345,6 +413,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "onnx": {
         "__doc__": "``torch.onnx``. Calls run at once and leave no graph to export.",
         "export": export_onnx, "is_in_onnx_export": is_in_onnx_export,
+        "ONNXProgram": refused_class("minitorch writes no ONNX files: export in PyTorch"),
     },
     "quantization": {
         "__doc__": "``torch.quantization``: the old place of `ao.quantization`.",
@@ -358,7 +427,7 @@ TABLE: dict[str, dict[str, Any]] = {
     },
     "utils.model_zoo": {
         "__doc__": "``torch.utils.model_zoo``: the old place of `load_url`, which `hub` has.",
-        "__all__": ["load_url"],
+        "__all__": ["load_url"], "tqdm": Place("hub", "tqdm"),
         "load_url": Place("hub", "load_state_dict_from_url"),
     },
     # -- devices: what the absent ones say, and the processor as one of them
@@ -440,13 +509,55 @@ TABLE: dict[str, dict[str, Any]] = {
         "forbid_in_graph": Place("compiler", "disable"),
         "OptimizedModule": Place("compiler.module", "CompiledModule"),
         "eval_frame": Place("_dynamo"),           # a file of PyTorch's, which has `OptimizedModule`
-        "config": config, "graph_break": graph_break, "optimize": optimize, "run": run,
+        "is_dynamo_supported": yes, "config": config, "graph_break": graph_break, "optimize": optimize, "run": run,
         "mark_dynamic": mark_dynamic, "mark_static": mark_dynamic,
         "mark_static_address": mark_dynamic, "maybe_mark_dynamic": mark_dynamic,
     },
     "_dynamo._trace_wrapped_higher_order_op": {
         "__doc__": "A mode of PyTorch's compiler for masks computed by index, under `vmap`.",
         "TransformGetItemToIndex": TransformGetItemToIndex,
+    },
+    "_dynamo.utils": {
+        "__doc__": "``torch._dynamo.utils``: a question that libraries ask before they compile.",
+        "is_compile_supported": is_compile_supported,
+    },
+    "_ops": {
+        "__doc__": "``torch._ops``: the classes of operators.",
+        "OpOverload": Place("library.namespaces", "Overload"),
+        "OpOverloadPacket": Place("library.namespaces", "Packet"),
+        "HigherOrderOperator": HigherOrderOperator, "ops": Place("", "ops"),
+    },
+    "_custom_ops": {
+        "__doc__": "``torch._custom_ops``: the old place of functions of `library`.",
+        "impl_abstract": Place("library", "register_fake"),
+    },
+    "autograd.gradcheck": {
+        "__doc__": "``torch.autograd.gradcheck``, the file; called, it is its function.",
+        **at("testing.gradcheck", "GradcheckError gradcheck gradgradcheck"),
+    },
+    "utils._foreach_utils": {
+        "__doc__": "``torch.utils._foreach_utils``: groups of tensors for functions of lists.",
+        "_group_tensors_by_device_and_dtype": group_by_device_and_dtype,
+        "_get_foreach_kernels_supported_devices": device_types_of_foreach,
+        "_get_fused_kernels_supported_devices": device_types_of_foreach,
+        "_has_foreach_support": has_foreach_support,
+    },
+    "export": {
+        "__doc__": "``torch.export``: there are no graphs of whole programs to export.",
+        "export": no_export, "ExportedProgram": ExportedProgram,
+    },
+    "export.decomp_utils": {
+        "__doc__": "A table of PyTorch's exporter, which is absent.",
+        "CustomDecompTable": refused_class(NO_EXPORT),
+    },
+    "onnx.symbolic_helper": {
+        "__doc__": "``torch.onnx.symbolic_helper``: parts of an exporter, which is absent.",
+        "parse_args": refused("calls leave no graph to export to ONNX: export in PyTorch"),
+    },
+    "distributed.autograd": {
+        "__doc__": "``torch.distributed.autograd``: gradients across remote calls, absent.",
+        "backward": no_rpc, "get_gradients": refused(NO_RPC), "context": refused_class(NO_RPC),
+        "DistAutogradContext": refused_class(NO_RPC),
     },
     "_subclasses.fake_tensor": {
         "__doc__": "Names that libraries import to ask whether a tensor is a fake one: none is.",
@@ -496,6 +607,8 @@ class Loader:
         names = {"__all__": sorted(name for name in row if not name.startswith("_")),
                  "__getattr__": find,
                  "__dir__": lambda: sorted({*vars(module), *places} - {"__getattr__", "__dir__"})}
+        if module.__name__.rpartition(".")[2] in places and row is TABLE["autograd.gradcheck"]:
+            module.__class__ = CallableModule
         vars(module).update(names | {name: row[name] for name in row if name not in places})
 
 

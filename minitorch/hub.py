@@ -24,8 +24,20 @@ def get_dir():
     """The folder where downloaded files are kept: ``$TORCH_HOME/hub``, by default ``~/.cache/torch/hub``."""
     if _state["dir"] is not None:
         return _state["dir"]
+    return os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home():
+    """The folder above that of `get_dir`: ``$TORCH_HOME``, by default ``~/.cache/torch``."""
     home = os.getenv("TORCH_HOME", os.path.join(os.getenv("XDG_CACHE_HOME", "~/.cache"), "torch"))
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.expanduser(home)
+
+
+def __getattr__(name):
+    if name == "tqdm":                                     # which programs take from here
+        from tqdm import tqdm
+        return tqdm
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def set_dir(d):

@@ -1,7 +1,9 @@
 """Mixed precision training, ``torch.amp``: `autocast` (see `autocast_mode`) and the gradient scaler."""
 
+import enum
 import inspect
 import math
+from collections import defaultdict
 
 from ..core.arrays import counted
 from ..core.dtypes import float16
@@ -25,6 +27,14 @@ def _setting(name):
     get.__doc__ = f"The {name[1:].replace('_', ' ')}."
     set.__doc__ = f"Change the {name[1:].replace('_', ' ')}."
     return get, set
+
+
+class OptState(enum.Enum):
+    """How far the gradients of an optimizer are, in `GradScaler`."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
 
 
 class GradScaler:
@@ -110,6 +120,15 @@ class GradScaler:
                 self._scale, self._growth_tracker = grown if math.isfinite(grown) else self._scale, 0
         self._found.clear()
         self._stepped.clear()
+
+    @property
+    def _per_optimizer_states(self):
+        """``{id of an optimizer: {"stage": OptState}}``, which libraries read: a new dict."""
+        found = defaultdict(lambda: {"stage": OptState.READY})
+        for key in self._found:
+            stage = OptState.STEPPED if key in self._stepped else OptState.UNSCALED
+            found[key] = {"stage": stage}
+        return found
 
     def get_scale(self):
         """The scale as a number; 1 if disabled."""

@@ -6,7 +6,8 @@ their input on, in PyTorch too. Quantising itself is not there: NotImplementedEr
 
 from ..nn import Module
 
-__all__ = ["DeQuantStub", "QuantStub", "QuantWrapper", "convert", "get_default_qconfig", "prepare",
+__all__ = ["DeQuantStub", "FakeQuantizeBase", "ObserverBase", "QuantStub", "QuantWrapper",
+           "convert", "get_default_qconfig", "prepare",
            "prepare_qat", "quantize", "quantize_dynamic"]
 
 
@@ -44,6 +45,21 @@ def quantize(*args, **kwargs):
     """NotImplementedError: there are no quantised tensors."""
     raise NotImplementedError("there are no quantised tensors: run the model in float32, or in bfloat16 by "
                               "model.to(torch.bfloat16)")
+
+
+class ObserverBase(Module):
+    """The base of observers of values in PyTorch; making one raises NotImplementedError."""
+
+    def __init__(self, *args, **kwargs):
+        quantize()
+
+
+class FakeQuantizeBase(Module):
+    """The base of modules that imitate quantised values in PyTorch; making one raises
+    NotImplementedError."""
+
+    def __init__(self, *args, **kwargs):
+        quantize()
 
 
 convert = prepare = prepare_qat = quantize_dynamic = get_default_qconfig = quantize

@@ -29,6 +29,14 @@ ELSEWHERE = {"torchvision": "minitorch.vision", "torchvision.datasets": "minitor
              "torch.distributed._composable": "minitorch.distributed",
              "torch.distributed._composable.fsdp": "minitorch.distributed.fsdp",
              "torch.distributed._tensor": "minitorch.distributed.tensor",
+             "torch.distributed._tensor.placement_types":
+                 "minitorch.distributed.tensor.placement_types",
+             "torch.distributed._tensor.api": "minitorch.distributed.tensor.api",
+             "torch.distributed._tensor.device_mesh": "minitorch.distributed.device_mesh",
+             "torch.distributed._tensor.experimental":
+                 "minitorch.distributed.tensor.experimental",
+             "torch.distributed.fsdp.api":
+                 "minitorch.distributed.fsdp.fully_sharded_data_parallel",
              "torch._dynamo.eval_frame": "minitorch._dynamo", "torch._higher_order_ops": "minitorch.func",
              "torch._tensor_str": "minitorch.printing",
              "torch._higher_order_ops.associative_scan": "minitorch.func.scans",
@@ -48,7 +56,8 @@ FILES = {
     "profiler": {"": "profiler"},
     "signal.windows": {"": "windows"},
     "utils.data": {"": "_utils"},
-    "utils.data._utils": {"utils.data.collate": "collate", "utils.data.fetch": "fetch", "utils.data.worker": "worker"},
+    "utils.data._utils": {"utils.data.collate": "collate pin_memory",
+                          "utils.data.fetch": "fetch", "utils.data.worker": "worker"},
     "utils.tensorboard": {"": "summary writer"},
 }
 for _package, _files in FILES.items():

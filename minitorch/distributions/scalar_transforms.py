@@ -75,13 +75,18 @@ def unit(y):
     return y.clamp(min=limits.tiny, max=1.0 - limits.eps)
 
 
+def _clipped_sigmoid(x):
+    """``1 / (1 + exp(-x))``, kept away from 0 and 1."""
+    return unit(x.sigmoid())
+
+
 class SigmoidTransform(Increasing):
     """``1 / (1 + exp(-x))``, kept away from 0 and 1."""
 
     codomain = constraints.unit_interval
 
     def _call(self, x):
-        return unit(x.sigmoid())
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y):
         y = unit(y)

@@ -238,6 +238,13 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
                               "torch.save(torch.jit.load(path).state_dict(), new_path); then load that into the module")
 
 
+def _get_trace_graph(f, args=(), kwargs=None, strict=True, return_inputs=False, **options):
+    """NotImplementedError: nothing is traced into TorchScript's graphs; `fx.symbolic_trace` gives
+    a graph of calls."""
+    raise NotImplementedError("there are no graphs of TorchScript: torch.fx.symbolic_trace(model) "
+                              "gives a graph of calls")
+
+
 def export_opnames(m):
     """NotImplementedError: compiled modules have a list of operators, and there are none."""
     raise NotImplementedError("only a compiled module has a list of operators, and nothing is compiled by TorchScript")

@@ -14,7 +14,8 @@ from ..ops.shapes.join import cat
 from ..utils._pytree import tree_flatten, tree_unflatten
 from .modules.module import Module
 
-__all__ = ["DataParallel", "data_parallel", "gather", "scatter", "scatter_kwargs"]
+__all__ = ["DataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter",
+           "scatter_kwargs"]
 
 
 class DataParallel(Module):
@@ -60,6 +61,22 @@ def scatter_kwargs(inputs, kwargs, target_gpus, dim=0):
     named = scatter(kwargs, target_gpus, dim) if kwargs else []
     length = max(len(rows), len(named))
     return (*rows, *[()] * (length - len(rows))), (*named, *[{} for _ in range(length - len(named))])
+
+
+def replicate(network, devices, detach=False):
+    """A copy of a module for each of several devices. With one device it is the module itself;
+    ValueError for more: a batch is not divided here."""
+    _one_device(devices)
+    return [network] * len(devices)
+
+
+def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
+    """The results of modules, each of its inputs (a tuple, or one) and keywords, one by one."""
+    if len(modules) != len(inputs):
+        raise AssertionError(f"{len(modules)} modules for {len(inputs)} inputs")
+    named = kwargs_tup or [{}] * len(modules)
+    rows = [row if isinstance(row, (list, tuple)) else (row,) for row in inputs]
+    return [module(*row, **kwargs) for module, row, kwargs in zip(modules, rows, named)]
 
 
 def gather(outputs, target_device, dim=0):

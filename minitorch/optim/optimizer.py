@@ -391,6 +391,17 @@ def check_not_negative(**values):
         require(0.0 <= value, f"Invalid {name} value: {value}, expected a number >= 0")
 
 
+def _get_capturable_supported_devices(supports_xla=True):
+    """The types of devices whose steps a CUDA graph can hold."""
+    return ["cuda"]
+
+
+def _default_to_fused_or_foreach(params, differentiable, use_fused=False):
+    """(False, False): each optimiser here has one implementation, and `fused` and `foreach` change
+    nothing."""
+    return False, False
+
+
 def check_implementation(foreach, fused, differentiable):
     """`foreach` and `fused` choose a kernel in PyTorch and nothing here; contradictions are still refused."""
     if fused and differentiable:

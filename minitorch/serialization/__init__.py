@@ -19,4 +19,5 @@ from .tensors import deepcopy_tensor, reduce_tensor
 __all__ = ["save", "load", "add_safe_globals", "get_safe_globals", "clear_safe_globals", "safe_globals", "save_file",
            "load_file", "MAP_LOCATION", "save_npz", "load_npz", "deepcopy_tensor", "reduce_tensor"]
 
+DEFAULT_PROTOCOL = 2       # of pickles, as `save` has it: what PyTorch's loader reads
 MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | device | str | dict[str, str] | None     # for annotations

@@ -8,6 +8,7 @@ records one node for the whole function, which runs a backward pass of its own.
 """
 
 import contextlib
+import enum
 import weakref
 
 from .. import cuda
@@ -26,7 +27,8 @@ from ..explain.callers import warn
 from ..random.generator import default_states, restore_defaults
 from ._pytree import tree_leaves
 
-__all__ = ["CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "get_device_states",
+__all__ = ["CheckpointError", "CheckpointFunction", "CheckpointPolicy", "checkpoint",
+           "checkpoint_sequential", "create_selective_checkpoint_contexts", "get_device_states",
            "noop_context_fn", "set_device_states",
            "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
 
@@ -142,6 +144,23 @@ class CheckpointFunction(Function):
 
 
 # ------------------------------------------------------------------ by hooks on saved tensors
+class CheckpointPolicy(enum.Enum):
+    """What a policy of selective checkpoints says of an operator."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+
+
+def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
+    """NotImplementedError: nothing asks a policy about single operators; put `checkpoint` around
+    the part of the model to compute again, and leave what is to be kept outside."""
+    raise NotImplementedError("checkpoints do not choose among operators: put checkpoint(...) around "
+                              "the part to compute again, and leave out context_fn")
+
+
 class CheckpointError(RuntimeError):
     """The second call did not save the tensors that the first one did."""
 

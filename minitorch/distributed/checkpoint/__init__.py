@@ -26,7 +26,8 @@ from ..tensor.sharded import Sharded, sharded
 from ..work import Lane, Work
 from ..world import is_initialized
 
-__all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter", "async_save", "load", "save"]
+__all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter", "async_save", "load",
+           "load_state_dict", "save", "save_state_dict"]
 
 INDEX = "index.pt"
 
@@ -316,3 +317,18 @@ def lying_as(tree, path):
         return lambda at, shape: found[at[:-1]] if at[:-1] in found and found[at[:-1]].shape == shape else None
     found = {at: leaf.array for at, leaf in flattened(tree, {}, path) if isinstance(leaf, DTensor)}
     return lambda at, shape: found[at] if at in found and found[at].shape == shape else None
+
+
+# ---- older names ---------------------------------------------------------------------------------
+def save_state_dict(state_dict, storage_writer, process_group=None, coordinator_rank=0,
+                    no_dist=False, planner=None):
+    """`save` under its old name; rank 0 always writes the index."""
+    return save(state_dict, storage_writer=storage_writer, process_group=process_group,
+                no_dist=no_dist, planner=planner)
+
+
+def load_state_dict(state_dict, storage_reader, process_group=None, coordinator_rank=0,
+                    no_dist=False, planner=None):
+    """`load` under its old name."""
+    return load(state_dict, storage_reader=storage_reader, process_group=process_group,
+                no_dist=no_dist, planner=planner)

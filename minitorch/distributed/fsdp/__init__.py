@@ -20,15 +20,21 @@
 from .fully_sharded_data_parallel import (
     BackwardPrefetch,
     CPUOffload,
+    FullOptimStateDictConfig,
     FullStateDictConfig,
     FullyShardedDataParallel,
     MixedPrecision,
+    OptimStateKeyType,
+    ShardedOptimStateDictConfig,
+    ShardedStateDictConfig,
     ShardingStrategy,
     StateDictType,
 )
 from .module import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method
 from .policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 
-__all__ = ["BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullStateDictConfig",
-           "FullyShardedDataParallel", "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "ShardingStrategy",
+__all__ = ["BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule",
+           "FullOptimStateDictConfig", "FullStateDictConfig", "FullyShardedDataParallel",
+           "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "OptimStateKeyType",
+           "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy",
            "StateDictType", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]

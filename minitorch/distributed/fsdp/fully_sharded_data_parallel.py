@@ -9,8 +9,10 @@ from enum import Enum, auto
 from ... import dtype
 from ...nn import Module
 
-__all__ = ["BackwardPrefetch", "CPUOffload", "FullStateDictConfig", "FullyShardedDataParallel", "MixedPrecision",
-           "ShardingStrategy", "StateDictType"]
+__all__ = ["BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig",
+           "FullyShardedDataParallel", "MixedPrecision", "OptimStateKeyType",
+           "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy",
+           "StateDictType"]
 
 
 class FullyShardedDataParallel(Module):
@@ -71,3 +73,32 @@ class FullStateDictConfig:
 
     offload_to_cpu: bool = False
     rank0_only: bool = False
+
+
+@dataclass
+class ShardedStateDictConfig:
+    """Where a sharded state_dict of the first FSDP lies."""
+
+    offload_to_cpu: bool = False
+    _use_dtensor: bool = False
+
+
+@dataclass
+class FullOptimStateDictConfig(FullStateDictConfig):
+    """The same for a whole state of an optimiser."""
+
+    offload_to_cpu: bool = True
+
+
+@dataclass
+class ShardedOptimStateDictConfig(ShardedStateDictConfig):
+    """The same for a sharded state of an optimiser."""
+
+    offload_to_cpu: bool = True
+
+
+class OptimStateKeyType(Enum):
+    """What names a parameter in a state of an optimiser of the first FSDP."""
+
+    PARAM_NAME = auto()
+    PARAM_ID = auto()

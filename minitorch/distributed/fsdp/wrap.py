@@ -4,10 +4,33 @@ A policy is ``policy(module, recurse, nonwrapped_numel)``: with `recurse`, wheth
 whether to shard the module itself. They serve a loop over a model that calls `fully_shard`.
 """
 
+import contextlib
+
 from ...nn import ModuleDict, ModuleList
 
-__all__ = ["CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "lambda_auto_wrap_policy",
-           "size_based_auto_wrap_policy", "transformer_auto_wrap_policy"]
+__all__ = ["CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap",
+           "lambda_auto_wrap_policy", "size_based_auto_wrap_policy",
+           "transformer_auto_wrap_policy", "wrap"]
+
+wrapping: list = []                                        # (class, arguments) of the blocks that are open
+
+
+@contextlib.contextmanager
+def enable_wrap(*, wrapper_cls, **wrapper_kwargs):
+    """A block in which `wrap` puts modules into `wrapper_cls`."""
+    wrapping.append((wrapper_cls, wrapper_kwargs))
+    try:
+        yield
+    finally:
+        wrapping.pop()
+
+
+def wrap(module, **wrap_overrides):
+    """`module` in the class of the innermost `enable_wrap`; without one, as it is."""
+    if not wrapping:
+        return module
+    wrapper, given = wrapping[-1]
+    return wrapper(module, **{**given, **wrap_overrides})
 
 
 def always_wrap_policy(*args, **kwargs):

@@ -1,1 +1,1 @@
-"""Parts of PyTorch that are built on `fx`: `optimization` and `proxy_tensor`."""
+"""Parts of PyTorch that are built on `fx`: `optimization`, `proxy_tensor`, `symbolic_shapes`."""

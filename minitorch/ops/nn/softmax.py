@@ -36,6 +36,12 @@ def softmax_backward(F, grad, out_, *, dim):
     return out_ * (grad - F.sum(grad * out_, dim=dim, keepdim=True))
 
 
+def _softmax_backward_data(grad_output, output, dim, input_dtype):
+    """The gradient of softmax by its input, for libraries with a Function of their own: of the
+    result's gradient and the result, in `input_dtype`."""
+    return softmax_backward(grad_output, output, dim).to(input_dtype)
+
+
 @op(dims="* [dim] -> * [dim] by max", layout="contiguous", name="log_softmax", promotion="floating",
     namespace=None, autocast="float32 on cuda",
     input=lambda F, g, out, dim: F.log_softmax_backward(g, out, dim=dim))

@@ -1,6 +1,7 @@
 """From samples to a batch: `default_collate`, `default_convert`, and pinning, which walk the same nested containers."""
 
 import copy
+import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
@@ -108,6 +109,7 @@ default_collate_fn_map: CollateMap = {
     bytes: collate_str_fn,
 }
 
+np_str_obj_array_pattern = re.compile(r"[SaUO]")           # as PyTorch has it, for names of dtypes
 _WRONG_TYPE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
 

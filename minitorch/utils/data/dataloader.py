@@ -6,7 +6,7 @@
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from . import collate
 from .collate import default_collate, default_convert
@@ -29,6 +29,8 @@ def __getattr__(name):
 
 
 T_co = TypeVar("T_co", covariant=True)
+_T = TypeVar("_T")
+_collate_fn_t: TypeAlias = Callable[[list[_T]], Any]       # a name for annotations
 
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 

@@ -2,7 +2,15 @@
 
 import functools
 
-__all__ = ["record"]
+__all__ = ["ChildFailedError", "record"]
+
+
+class ChildFailedError(Exception):
+    """Ranks that a launcher has started have failed: `name` of the program, `failures` by rank."""
+
+    def __init__(self, name, failures):
+        super().__init__(f"{name} FAILED: ranks {sorted(failures)}")
+        self.name, self.failures = name, failures
 
 
 def record(fn=None, error_handler=None):

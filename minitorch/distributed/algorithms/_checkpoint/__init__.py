@@ -1,0 +1,1 @@
+"""PyTorch's place of modules whose forward pass is computed again."""
