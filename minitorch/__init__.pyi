@@ -47,6 +47,7 @@ from .ops.shapes.memory import UntypedStorage as UntypedStorage
 from . import __config__ as __config__
 from .sym import _assert as _assert
 from .sym import _assert_async as _assert_async
+from .ops.nn.softmax import _softmax_backward_data as _softmax_backward_data
 from . import accelerator as accelerator
 from . import amp as amp
 from . import ao as ao
@@ -82,6 +83,7 @@ from .core.dtypes import double as double
 from .sparse.products import dsmm as dsmm
 from .core.dtypes import dtype as dtype
 from .autograd.grad_mode import enable_grad as enable_grad
+from . import export as export
 from .compiler.export import export_c as export_c
 from . import fft as fft
 from .host.type_info import finfo as finfo
@@ -547,10 +549,15 @@ def combinations(input: Tensor, r: _Int = 2, with_replacement: _bool = False) ->
     """All choices of `r` elements of a vector, as rows."""
 def tile(input: Tensor, dims: _Int | Sequence[_Int]) -> Tensor:
     """`input` side by side with itself; fewer `dims` than dimensions mean the last ones."""
-def repeat_interleave(input: Tensor, repeats: _Int | Sequence[_Int] | Tensor, dim: _Int | None = None, *, output_size: _Int | None = None) -> Tensor:
+def repeat_interleave(input: Tensor | None = None, repeats: _Int | Sequence[_Int] | Tensor | None = None, dim: _Int | None = None, *, output_size: _Int | None = None) -> Tensor:
     """Each slice along `dim` repeated: `repeats` times, or each as often as a tensor of counts says.
 
-    Without `dim` the input is flattened first.
+    Without `dim` the input is flattened first. ``repeat_interleave(repeats)``, of counts alone,
+    repeats the numbers 0, 1, ... and has the dtype of the counts.
+
+    >>> import minitorch
+    >>> minitorch.repeat_interleave(minitorch.tensor([1, 0, 2])).tolist()
+    [0, 2, 2]
     """
 def flip(input: Tensor, dims: _Int | Sequence[_Int]) -> Tensor:
     """A copy of `input` with the order along `dims` reversed."""
@@ -1538,7 +1545,7 @@ def histc(input: Tensor, bins: _Int = 100, min: _Number = 0, max: _Number = 0, *
     """How many elements lie in each of `bins` equal bins between `min` and `max`; if these are equal, between the
     least and the largest element. NaN counts nowhere.
     """
-def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> return_types.histogram:
+def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> return_types.histogram:
     """The histogram of all elements and the edges of its bins, as a named tuple (hist, bin_edges).
 
     `bins` is the number of equal bins between the two of `range` (the extremes by default), or a vector of edges.

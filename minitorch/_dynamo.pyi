@@ -17,6 +17,7 @@ from .compiler import disable as disallow_in_graph
 from .compiler import disable as forbid_in_graph
 from .compiler.module import CompiledModule as OptimizedModule
 from . import _dynamo as eval_frame
+from .compat import yes as is_dynamo_supported
 from .compat import config as config
 from .compat import graph_break as graph_break
 from .compat import optimize as optimize

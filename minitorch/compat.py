@@ -324,6 +324,8 @@ NO_RPC = ("gradients do not cross remote calls; use torch.distributed with "
           "DistributedDataParallel or fully_shard")
 no_export, no_rpc, ExportedProgram = refused(NO_EXPORT), refused(NO_RPC), refused_class(NO_EXPORT)
 
+ONNXProgram = refused_class("minitorch writes no ONNX files: export in PyTorch")
+
 
 class HigherOrderOperator:
     """The class of PyTorch's operators that take functions, which are plain functions here; an
@@ -413,7 +415,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "onnx": {
         "__doc__": "``torch.onnx``. Calls run at once and leave no graph to export.",
         "export": export_onnx, "is_in_onnx_export": is_in_onnx_export,
-        "ONNXProgram": refused_class("minitorch writes no ONNX files: export in PyTorch"),
+        "ONNXProgram": ONNXProgram,
     },
     "quantization": {
         "__doc__": "``torch.quantization``: the old place of `ao.quantization`.",

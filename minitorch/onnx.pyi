@@ -5,3 +5,4 @@ import builtins
 from typing import Any, TypeAlias
 from .compat import export_onnx as export
 from .compat import is_in_onnx_export as is_in_onnx_export
+from .compat import ONNXProgram as ONNXProgram

@@ -330,10 +330,15 @@ class Tensor:
         """All choices of `r` elements of a vector, as rows."""
     def tile(self, *args: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
         """This tensor side by side with itself; fewer `dims` than dimensions mean the last ones."""
-    def repeat_interleave(self, repeats: _Int | Sequence[_Int] | Tensor, dim: _Int | None = None, *, output_size: _Int | None = None) -> Tensor:
+    def repeat_interleave(self = None, repeats: _Int | Sequence[_Int] | Tensor | None = None, dim: _Int | None = None, *, output_size: _Int | None = None) -> Tensor:
         """Each slice along `dim` repeated: `repeats` times, or each as often as a tensor of counts says.
 
-        Without `dim` the input is flattened first.
+        Without `dim` the input is flattened first. ``repeat_interleave(repeats)``, of counts alone,
+        repeats the numbers 0, 1, ... and has the dtype of the counts.
+
+        >>> import minitorch
+        >>> minitorch.repeat_interleave(minitorch.tensor([1, 0, 2])).tolist()
+        [0, 2, 2]
         """
     def fliplr(self) -> Tensor:
         """The columns in reverse order."""
@@ -1278,7 +1283,7 @@ class Tensor:
         """How many elements lie in each of `bins` equal bins between `min` and `max`; if these are equal, between the
         least and the largest element. NaN counts nowhere.
         """
-    def histogram(self, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> return_types.histogram:
+    def histogram(self, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> return_types.histogram:
         """The histogram of all elements and the edges of its bins, as a named tuple (hist, bin_edges).
 
         `bins` is the number of equal bins between the two of `range` (the extremes by default), or a vector of edges.
