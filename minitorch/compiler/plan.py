@@ -204,7 +204,15 @@ def leaves_of(recording, programs, modules):
             for t, before in recording.grads.values() if id(t) in seen]
 
 
-def guards_of(recording, programs, wiring, leaves, surroundings):
+def looked_at(recording, known):
+    """(tensors, their values), of tensors from outside whose shape or dtype alone was read: all
+    but those whose ids are `known`."""
+    return [(holder_of(x.tensor, recording.grads), Value("captured", x.array))
+            for x in recording.recorder.looked.values()
+            if id(x.tensor) in recording.grads and id(x.tensor) not in known]
+
+
+def guards_of(recording, programs, wiring, leaves, surroundings, tensors):
     """The guards of a plan that have something to check, the quickest first."""
     captured, outside = programs.parts[0].captured, wiring.outside
     written, addressed = [n for n, _ in wiring.written], recording.recorder.addressed
@@ -212,7 +220,10 @@ def guards_of(recording, programs, wiring, leaves, surroundings):
     if recording.recorder.ran_backward:
         unhooked += [t for t in outside if t.needs_grad]
     memory = Memory(outside, [*programs.parts[0].inputs, *captured], written, addressed)
-    found = [(Arrays(outside, captured), outside), (Leaves(leaves), leaves),
+    known = {*map(id, (*tensors, *outside, *[v.source for v in captured]))}
+    looked = looked_at(recording, known)
+    arrays = Arrays([*outside, *[t for t, _ in looked]], [*captured, *[v for _, v in looked]])
+    found = [(arrays, arrays.tensors), (Leaves(leaves), leaves),
              (Unhooked(unhooked), unhooked), (memory, memory.sharing or memory.placed),
              (surroundings, not surroundings.none)]
     return [guard for guard, needed in found if needed]
@@ -237,7 +248,7 @@ def plan_of(recording, tensors, modules, surroundings, sized):
     leaves = leaves_of(recording, programs, modules)
     pure = all(i.pure for part in programs.parts for i in part.program.instructions)
     repeatable = pure and not wiring.written and not leaves
-    guards = guards_of(recording, programs, wiring, leaves, surroundings)
+    guards = guards_of(recording, programs, wiring, leaves, surroundings, tensors)
     plan = Plan(programs, wiring, guards, surroundings, printed(programs), repeatable, sized)
     arrays = [t.array for t in recording.results.new]
     recording.results.forget()

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from .. import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from ..backends.native import called
 from ..backends.native import reason as why_no_compiler
 from ..extend import FunctionNode, Node, get_backend, make_node, recording, run_backward, wrap
+from .guards import circumstances
 from .nodes import Description, nodes_below
 from .program import Value
 from .results import Results
@@ -76,6 +78,7 @@ def record(function, args, kwargs, tensors, names, surroundings, native=False):
         recorder.program.in_c = in_c
         inputs = name_inputs(recorder, tensors, names)
         ends = GraphEnds(tensors)
+        before = modes()
         execution = surroundings.execution()
         try:
             with execution or nullcontext():
@@ -88,6 +91,9 @@ def record(function, args, kwargs, tensors, names, surroundings, native=False):
         if execution is not None:                          # first, for it can name the line
             recorder.give_up(*surroundings.executed(execution))
         tracing.check()
+        if modes() != before:
+            recorder.give_up("it leaves a mode otherwise than it found it: of gradients, of mixed "
+                             "precision or for anomalies, or the default dtype")
         freed, backward = backward_of(results, base, recorder, tensors, ends)
         recorder.give_up(*surroundings.changed())
     if recorder.broken is not None:
@@ -95,6 +101,11 @@ def record(function, args, kwargs, tensors, names, surroundings, native=False):
     results.note_versions(recorder)
     name = getattr(function, "__name__", "run").strip("<>")
     return Recording(result, None, name, base, recorder, inputs, results, grads, freed, backward)
+
+
+def modes():
+    """The modes of this thread that a function may change."""
+    return circumstances(), is_anomaly_enabled(), is_anomaly_check_nan_enabled()
 
 
 def reason_at_once(tensors, base, surroundings):

@@ -15,6 +15,7 @@ Tensors may change their values, because a program reads these in each run. Opti
 take their steps themselves.
 """
 
+import abc
 import collections
 import fractions
 import functools
@@ -23,6 +24,7 @@ import pathlib
 import re
 import sys
 import types
+import warnings
 import weakref
 from collections import deque
 from typing import NamedTuple
@@ -32,8 +34,9 @@ import numpy as np
 from .. import Generator, Size, Tensor, device, dtype
 from ..extend import Stepping, attributes_of, module_changes
 from ..nn import Module
+from .settings import OF_NUMPY, answer_of, is_setter, registered_classes, settings_in
 from .used_names import Executed, used_by
-from .watched import PLAIN, Contents, Items, Slots
+from .watched import PLAIN, Contents, Given, Items, Registries, Slots
 
 __all__ = ["Surroundings"]
 
@@ -47,7 +50,9 @@ STATELESS = set(
     "numbers fractions contextlib inspect bisect _bisect heapq _heapq textwrap statistics struct "
     "_struct posixpath ntpath genericpath warnings _warnings".split())
 # The exceptions among them: output, input, files, all variables, names and places of the moment.
-STATEFUL = {print, input, open, exec, eval, compile, globals, locals, __import__, breakpoint, id}
+STATEFUL = {print, input, open, exec, eval, compile, globals, locals, __import__, breakpoint, id,
+            warnings.warn, warnings.warn_explicit}
+ABSTRACT = {"collections.abc", "_collections_abc", "numbers", "typing"}     # of classes that register others
 IMMUTABLE = (*PLAIN, type(...), type(NotImplemented), range, slice, re.Pattern, fractions.Fraction,
              pathlib.PurePath, types.GenericAlias, types.UnionType, operator.itemgetter, np.generic,
              np.dtype, np.ufunc, Size, dtype, device,
@@ -65,10 +70,21 @@ NAMED = {"__name__", "__qualname__", "__doc__", "__module__"}   # of functions a
 WEAK = weakref.ref, weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet
 HOLDERS = {"argparse.Namespace"}   # classes of Python's that have only what they are given
 CACHE = {"cache_clear", "cache_info", "cache_parameters"}
+UNSEEN = {"__subclasses__", "_version", "data_ptr"}    # attributes that change without a place to watch
+# What Python looks up in a class without naming it: operators, conversions, ways to attributes.
+SPECIAL = frozenset([n for kind in (int, float, dict, list, types.CodeType, types.CoroutineType)
+                     for n in dir(kind) if n[:2] == "__"] + """
+    __getattr__ __delattr__ __call__ __enter__ __exit__ __del__ __bool__ __iter__ __next__ __reversed__
+    __missing__ __length_hint__ __fspath__ __bytes__ __complex__ __array__ __array_function__
+    __array_ufunc__ __torch_function__ __matmul__ __rmatmul__ __imatmul__ __iand__ __ifloordiv__
+    __ilshift__ __imod__ __ior__ __ipow__ __irshift__ __isub__ __itruediv__ __ixor__ __get__ __set__
+    __delete__ __set_name__ __instancecheck__ __subclasscheck__ __deepcopy__ __copy__""".split()) - {
+    "__class__", "__doc__", "__new__", "__init__", "__init_subclass__"}
 
 
 class Strange(NamedTuple):
-    """An object that cannot be watched, and the name by which it was reached; None: always read."""
+    """An object that cannot be watched, and the name by which it was reached; None: always read.
+    `x` is None where the name itself says what is read."""
 
     x: object
     name: str | None
@@ -76,7 +92,7 @@ class Strange(NamedTuple):
     def text(self):
         if isinstance(self.x, np.ndarray):
             return "it reads an array of NumPy's, whose values may change"
-        if isinstance(self.x, (*BOUND, types.FunctionType, type)):
+        if self.x is None or isinstance(self.x, (*BOUND, types.FunctionType, type)):
             return f"it uses `{self.name}`, which may read or change what a program does not see"
         return f"it uses `{self.name}`, a {type(self.x).__name__}, whose state cannot be watched"
 
@@ -96,14 +112,19 @@ class Surroundings:
             self.go_to([function, *arguments])
             while self.queue and self.count + len(self.slots) < MANY:
                 self.look(*self.queue.popleft())
+        self.strange += [Strange(None, n) for n in sorted(UNSEEN & self.attributes)]
+        if self.abstract:
+            self.contents.append(Items(None, "register", registered_classes))
         self.arguments = {id(x) for x in arguments}
         self.changes = module_changes()
-        self.none = not (len(self.slots) or self.contents or len(self.in_modules))
+        self.contents += [self.registries] if self.registries else []
+        self.none = not (len(self.slots) or self.contents or len(self.in_modules) or self.grads)
 
     def clear(self):
         """Let go of everything that was found but the names."""
         self.slots, self.contents, self.strange = Slots(), [], []
         self.in_modules, self.of_modules, self.classes = Slots(), [], set()
+        self.grads, self.registries, self.abstract = Given(), Registries(), False
         self.seen, self.queue, self.count, self.codes = {}, deque(), 0, []
 
     def reached(self):
@@ -115,7 +136,7 @@ class Surroundings:
         """True if everything is as it was: a guard of a plan."""
         if self.none:
             return True
-        if not self.slots.same():
+        if not self.slots.same() or not self.grads.same():
             return False
         for contents in self.contents:
             if not contents.same():
@@ -202,8 +223,13 @@ class Surroundings:
         """A tensor: attributes that the user gave it."""
         own = attributes_of.__get__(x)
         self.places(own, [n for n in own if n in self.attributes and not hasattr(Tensor, n)])
+        if self.catches or self.texts:                     # those that it does not have
+            self.slots.add(own, [n for n in self.attributes if n not in own
+                                 and (self.catches or n in self.texts) and not hasattr(Tensor, n)])
         if "requires_grad" in self.attributes:             # of a result it follows from these, too
             self.slots.add_attribute(x, "requires_grad")
+        if "grad" in self.attributes:
+            self.grads.add(x)
 
     def stepping(self, x, name):
         """An optimiser or a schedule: whose gradients it forgets, and its numbers, if the code
@@ -217,6 +243,7 @@ class Surroundings:
         """A function: its closure, its defaults, and the globals that it names."""
         if not is_foreign(f.__globals__.get("__name__")):
             if f.__globals__.get("__name__", "").split(".")[0] in ("minitorch", "numpy"):
+                self.setting(f, name)
                 self.go_to([getattr(f, "__wrapped__", None)], name)
             elif f.__globals__.get("__name__") in STATELESS:          # such as a context manager's
                 self.go_to([contents(c) for c in f.__closure__ or ()], name)
@@ -249,8 +276,9 @@ class Surroundings:
         builtins = vars(sys.modules["builtins"])
         for n in sorted(used.globals.difference(own).intersection(builtins)):
             self.go_to([builtins[n]], n)
-        for n in used.modules:
-            self.go_to([sys.modules.get(n)], n)
+        loaded = [n for n in sorted(used.modules) if n in sys.modules]
+        self.slots.add(sys.modules, loaded)                # whose place another one may take
+        self.go_to([sys.modules[n] for n in loaded])
 
     def method(self, x, name):
         self.go_to([x.__self__, x.__func__], name)
@@ -294,6 +322,10 @@ class Surroundings:
             self.in_modules.add(place, list(place))
             self.of_modules.append(Contents(place, name))
             self.go_to(place.values(), name)
+        self.registries.add(inner[:3])               # these count no changes of their own
+        read = self.attributes | names_in_methods(type(m))
+        self.slots.add(kept, [k for k in kept if (k in read or self.computed)
+                              and (k not in OF_MODULES or k == "training")])
         # Objects that can change inside, such as lists; for the user's classes, also attributes
         # that are assigned without `__setattr__`.
         counted = PLAIN if is_foreign(module_of(type(m))) else (*PLAIN, tuple, Tensor)
@@ -325,15 +357,23 @@ class Surroundings:
         if not isinstance(x, frozenset):
             self.contents.append(Items(x, name, typed))
         self.go_to(x, name)
+        if type(x) not in (set, frozenset):
+            self.instance(x, name)
 
     def buffer(self, x, name):
         self.contents.append(Items(x, name, bytes))
+        if type(x) not in (bytearray, memoryview):
+            self.instance(x, name)
 
     def named(self, x, name):
         """A Python module or a class: the attributes whose names occur in the functions."""
         kind = type(x)
         module = x.__name__ if isinstance(x, types.ModuleType) else module_of(x)
+        if isinstance(kind, type) and issubclass(kind, abc.ABCMeta) or module in ABSTRACT:
+            self.abstract = True
         if module.split(".")[0] == "minitorch" or module in STATELESS:
+            if isinstance(x, types.ModuleType):
+                self.library(x)
             return
         if module.startswith("numpy"):
             if module.startswith("numpy.random"):
@@ -341,6 +381,8 @@ class Surroundings:
             else:
                 self.go_to([vars(x)[n] for n in ("random",) if n in vars(x)
                             and n in self.attributes], "random")
+                self.strange += [Strange(None, n) for n in sorted(OF_NUMPY & self.attributes)
+                                 if n in vars(x)]
         elif isinstance(x, types.ModuleType):
             self.places(vars(x), self.wanted(vars(x)))
             self.slots.add(vars(x), self.texts.difference(vars(x)))
@@ -350,6 +392,27 @@ class Surroundings:
             self.methods(x, made=True)
             if is_foreign(module_of(kind)):
                 self.methods(kind)
+
+    def library(self, module):
+        """A module of ours, or of Python's without state: its settings, the functions that tell or
+        change them, and those of Python's that act outside."""
+        if module.__name__.startswith("minitorch"):
+            for n in settings_in(module, self.attributes):
+                self.slots.add_attribute(module, n)
+        for n in sorted(self.attributes & vars(module).keys()):
+            found = vars(module)[n]
+            if isinstance(found, types.ModuleType) or isinstance(found, type) and (
+                    isinstance(found, abc.ABCMeta)):
+                self.go_to([found], n)
+            elif isinstance(found, (types.FunctionType, *BOUND)):
+                self.setting(found, n)
+
+    def setting(self, f, name):
+        """A function of ours or of Python's, if it tells how something is set, or changes it."""
+        if is_setter(f) or isinstance(f, BOUND) and f in STATEFUL:
+            self.strange.append(Strange(f, name))
+        elif answer_of(f) is not None:
+            self.contents.append(Items(f, name, answer))
 
     def instance(self, x, name):
         """An object whose state is its attributes: those that the code names, all of one whose code
@@ -404,7 +467,7 @@ class Surroundings:
     def hidden(self, places, cls):
         """Attributes of a class that a class before the one that has them might get. `places`: the
         dicts of its classes, in their order."""
-        absent = {n for n in self.attributes if self.is_missed(cls, n)}
+        absent = {n for n in self.attributes if self.is_missed(cls, n)} | SPECIAL
         for kept in places:
             absent.difference_update(kept)
             self.slots.add(kept, absent)
@@ -427,6 +490,7 @@ MAKING = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__set_na
 NOT_CALLED = {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__slots__",
               "__class_getitem__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"}
 CALLED = (types.FunctionType, staticmethod, classmethod, property)
+SHOWING = {"__init__", "__repr__", "extra_repr", "reset_parameters", "__setstate__"}
 KINDS = (
     (np.ndarray, Surroundings.ndarray), (Tensor, Surroundings.tensor),
     (Stepping, Surroundings.stepping), (types.FunctionType, Surroundings.function),
@@ -460,9 +524,23 @@ def parameters_of(optimizer):
     return [id(p) for group in optimizer.param_groups for p in group["params"]]
 
 
+def answer(f):
+    return f()
+
+
 def typed(x):
     """The elements of a set, with their types: 1 is not 1.0."""
     return {(type(v), v) for v in x}
+
+
+@functools.lru_cache(maxsize=1024)
+def names_in_methods(cls):
+    """The attributes that the methods of a layer of ours name, without those that make or show
+    it; for a class of the user's nothing, whose methods are looked at as they are."""
+    return frozenset().union(*[
+        used_by(f.__code__).attributes for c in cls.__mro__
+        if c not in Module.__mro__ and not is_foreign(module_of(c))
+        for n, f in vars(c).items() if isinstance(f, types.FunctionType) and n not in SHOWING])
 
 
 def slots_of(cls):

@@ -49,6 +49,7 @@ class Recorder:
         self.program, self.broken, self.phase, self.ran_backward = Program(), None, "forward", False
         self.roots = {}  # id of an array that owns memory -> (it, its root Value)
         self.owners = {}  # the same -> the Traced array that owns it
+        self.looked = {}  # id of a traced array of a tensor from outside -> it, if its kind was read
         self.addressed = set()  # the same, if the address was read
         self.writes = {}  # the same -> how often it had been written to before
         self.noticed = {}  # root -> True if a write is counted, False if all are by ``x.data``

@@ -55,15 +55,21 @@ class Traced(NDArrayOperatorsMixin):
             recorder.writes[id(array)] = versions.count(array)
             versions.share(array, self)
 
+    def looked_at(self):
+        """The array, whose kind Python asks for: that of a tensor from outside has to stay."""
+        if self.tensor is not None:
+            self.recorder.looked[id(self)] = self
+        return self.array
+
     # attributes that are the same in every run with the same shapes
-    shape = property(lambda self: self.array.shape)
-    dtype = property(lambda self: self.array.dtype)
-    ndim = property(lambda self: self.array.ndim)
-    size = property(lambda self: self.array.size)
-    strides = property(lambda self: self.array.strides)
-    itemsize = property(lambda self: self.array.itemsize)
-    nbytes = property(lambda self: self.array.nbytes)
-    flags = property(lambda self: self.array.flags)
+    shape = property(lambda self: self.looked_at().shape)
+    dtype = property(lambda self: self.looked_at().dtype)
+    ndim = property(lambda self: self.looked_at().ndim)
+    size = property(lambda self: self.looked_at().size)
+    strides = property(lambda self: self.looked_at().strides)
+    itemsize = property(lambda self: self.looked_at().itemsize)
+    nbytes = property(lambda self: self.looked_at().nbytes)
+    flags = property(lambda self: self.looked_at().flags)
 
     @property
     def base(self):
@@ -94,7 +100,7 @@ class Traced(NDArrayOperatorsMixin):
         return self
 
     def __len__(self):
-        return len(self.array)
+        return len(self.looked_at())
 
     def __iter__(self):
         return (self[i] for i in range(len(self.array)))

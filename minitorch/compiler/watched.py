@@ -1,8 +1,9 @@
 """Python values as they were, to compare with what they are: attributes, items, contents."""
 
-from operator import getitem, is_
+from itertools import chain
+from operator import attrgetter, getitem, is_
 
-__all__ = ["PLAIN", "Contents", "Items", "Slots"]
+__all__ = ["PLAIN", "Contents", "Given", "Items", "Registries", "Slots"]
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
@@ -104,3 +105,48 @@ class Items:
 
     def same(self):
         return self.look(self.x) == self.value
+
+
+class Given:
+    """Which tensors have a gradient. A program reads this in each run, and gives them others."""
+
+    def __init__(self):
+        self.tensors, self.none = [], []
+
+    def __len__(self):
+        return len(self.tensors)
+
+    def add(self, x):
+        self.tensors.append(x)
+        self.none.append(x._grad is None)
+
+    def same(self):
+        return [g is None for g in map(grad_of, self.tensors)] == self.none
+
+
+class Registries:
+    """The dicts in which modules have their parameters, buffers and children: that they are as long
+    as they were, and have the same values."""
+
+    name = None
+
+    def __init__(self):
+        self.places, self.empty, self.values = [], [], []
+
+    def __len__(self):
+        return len(self.places) + len(self.empty)
+
+    def add(self, places):
+        for place in places:
+            if place:
+                self.places.append(place)
+                self.values += place.values()
+            else:
+                self.empty.append(place)
+
+    def same(self):
+        return (not any(self.empty) and sum(map(len, self.places)) == len(self.values)
+                and all(map(is_, chain.from_iterable(map(dict.values, self.places)), self.values)))
+
+
+grad_of = attrgetter("_grad")
