@@ -132,6 +132,10 @@ class Elementwise:
             return x
         return self.map("clip", out, [x, low, high], body)
 
+    @lowers(["method"], "item")
+    def number(self, i, x):
+        return self.copied(x, i.results[0])
+
     @lowers(CALL, "astype")
     def np_astype(self, i, x, dtype=None, order="K", **kwargs):
         if set(kwargs) - {"copy"}:

@@ -131,7 +131,7 @@ class Source:
     def spell(self, x):
         """An operand as source."""
         if isinstance(x, Value):
-            return self.name_of(x)
+            return self.number_in(x) if x.number else self.name_of(x)
         found = plain(x)
         if found is not None:
             return found
@@ -147,6 +147,10 @@ class Source:
             if known is x:
                 return name
         return self.constant(x)
+
+    def number_in(self, v):
+        """A value that is a Python number."""
+        return repr(v.sample) if v.kind == "constant" else self.name_of(v)
 
     def index(self, x):
         """An index as it stands between brackets."""

@@ -95,7 +95,9 @@ def is_number(v):
 def weak(x):
     """The dtype of an operand as NumPy's promotion sees it."""
     if isinstance(x, Value):
-        return x.dtype
+        if x.number is int and x.kind != "constant":       # C would not say that it does not fit
+            raise NoLowering("a whole number out of a tensor")
+        return x.number or x.dtype
     if isinstance(x, np.generic):
         return x.dtype
     if type(x) in (bool, int, float):

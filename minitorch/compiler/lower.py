@@ -31,7 +31,7 @@ def is_called(i):
     found = called().kernels.get(i.what)
     if found is None or not found.called:
         return False
-    args, kwargs = tree_map(lambda v: v.example if isinstance(v, Value) else v, (i.args, i.kwargs))
+    args, kwargs = tree_map(lambda v: v.sample if isinstance(v, Value) else v, (i.args, i.kwargs))
     return all([asked is True or asked(None, *args, **kwargs)
                 for asked in (found.called, found.supports)])
 

@@ -160,6 +160,11 @@ class Native(Source):
         return [*tensors, f"if not step{number}({', '.join(map(self.name_of, used))}):",
                 "    " + lines[-1]]
 
+    def number_in(self, v):
+        """C leaves a number in an array."""
+        return super().number_in(v) if v.kind == "constant" else (
+            f"{v.number.__name__}({self.name_of(v)})")
+
     def body(self):
         lines, number = [], 0
         for segment in self.unit.segments:

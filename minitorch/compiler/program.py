@@ -32,12 +32,14 @@ class Value:
     def __init__(self, kind, example, root=None, source: Any = None, name=""):
         self.kind, self.example, self.source, self.name = kind, example, source, name
         self.root: Value = root or self
+        self.number: type | None = None  # the type of a Python number, in place of an array
         self.scalar = False  # True if NumPy may make a scalar here, not an array
         self.fixed = kind == "constant"  # True for a root that is the same in every run
 
     shape = property(lambda self: self.example.shape)
     dtype = property(lambda self: self.example.dtype)
     nbytes = property(lambda self: self.example.nbytes)
+    sample = property(lambda self: self.example.item() if self.number else self.example)
 
     def __repr__(self):
         return f"<{self.kind} {self.name or hex(id(self))} {self.dtype} {list(self.shape)}>"

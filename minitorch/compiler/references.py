@@ -14,7 +14,7 @@ from .indexed import Indexed
 from .items import OP, KernelKnowsBetter, NoLowering, Product, handlers_of, lowers
 from .program import Value, values_in
 from .trace import Recorder
-from .traced import Traced, Tracer, arrays_in
+from .traced import Traced, TracedNumber, Tracer, arrays_in
 
 __all__ = ["References"]
 
@@ -54,6 +54,8 @@ class References:
         def traced(v):
             if not isinstance(v, Value):
                 return v
+            if v.number:
+                return TracedNumber(v.sample, recorder, v)
             made = Traced(v.example, recorder)
             made.value = v
             return made

@@ -36,7 +36,7 @@ from ..extend import (
 from ..utils._pytree import tree_map
 from .living import living_objects, tensors_of, untraced
 from .program import Instruction, Program, Value, values_in
-from .traced import Traced, TracedScalar, Tracer, arrays_in, bare, is_named_tuple
+from .traced import Traced, TracedNumber, TracedScalar, Tracer, arrays_in, bare, is_named_tuple
 
 __all__ = ["Recorder", "Tracing", "has_hooks"]
 
@@ -127,6 +127,20 @@ class Recorder:
         if instruction.results or not pure or writes:
             self.program.instructions.append(instruction)
         return wrapped
+
+    def number(self, x):
+        """The one element of a traced array as a Python number, which a program reads in each
+        run."""
+        real = x.array.item()
+        if self.broken is not None or self.closed or type(real) not in (int, float):
+            return x.item()
+        read = Instruction("method", "item", (self.value_of(x),), phase=self.phase)
+        self.check(read)
+        v = read.template = self.known(np.asarray(real), "made")
+        v.number, v.scalar, v.fixed = type(real), True, read.fixed
+        read.results.append(v)
+        self.program.instructions.append(read)
+        return TracedNumber(real, self, v)
 
     def carry_out(self, function, args, kwargs, pure):
         """Do a call on the real arrays. A stream of random numbers moves in those that are not pure

@@ -14,9 +14,10 @@ from ..backends.numpy_names import IN_PLACE, class_of
 from ..extend import OPS, Backend, owner, pointer, versions, wrap
 from ..utils._pytree import tree_leaves, tree_map
 
-__all__ = ["Traced", "TracedScalar", "Tracer", "arrays_in", "bare", "is_named_tuple"]
+__all__ = ["Traced", "TracedNumber", "TracedScalar", "Tracer", "arrays_in", "bare", "is_named_tuple"]
 
 # NumPy computes ``x ** n`` with these, unlike `numpy.power`
+OF_NUMBERS = np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.absolute
 EXACT_POWERS = {-1: np.reciprocal, 0.5: np.sqrt, 1: np.positive, 2: np.square}
 
 
@@ -138,6 +139,10 @@ class Traced(NDArrayOperatorsMixin):
     def tolist(self):
         return self.read("tolist").tolist()
 
+    def number(self):
+        """The one element, for a parameter that takes a number: see `TracedNumber`."""
+        return self.recorder.number(self)
+
     @property
     def ctypes(self):
         return self.read("address").ctypes
@@ -191,6 +196,44 @@ class TracedScalar(Traced):
         made = Traced(self.array, self.recorder)
         made.value, self.recorder.owners[id(self.array)] = self.value, made
         return made
+
+
+class TracedNumber(Traced):
+    """A Python number that a program reads out of a tensor in each run: ``alpha=t``.
+
+    It passes for one where its type is asked for. It can be an operand, and what is computed of
+    numbers alone is a number again; whatever else is done with it reads its value.
+    """
+
+    shape, ndim, size = (), 0, 1
+    __class__ = property(lambda self: type(self.array))    # type: ignore[assignment]
+
+    def __init__(self, number, recorder, value):
+        self.array, self.recorder, self.tensor, self.value = number, recorder, None, value
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        found = super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+        alone = all([isinstance(bare(x), (bool, int, float)) for x in inputs])
+        return found.number() if alone and ufunc in OF_NUMBERS else found
+
+    def __pow__(self, other):
+        return self.read("power") ** other
+
+    def __rpow__(self, other):
+        return Traced.__rpow__(self, other) if isinstance(other, Traced) else (
+            other ** self.read("power"))
+
+    def __hash__(self):
+        return hash(self.read("hash"))
+
+    def __repr__(self):
+        return repr(self.read("printed"))
+
+    def __format__(self, spec):
+        return format(self.read("printed"), spec)
+
+    def __getattr__(self, name):
+        return getattr(self.read(name), name)
 
 
 for _name in vars(NDArrayOperatorsMixin):

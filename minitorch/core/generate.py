@@ -15,7 +15,7 @@ from .layouts import LAID_OUT
 from .older import older
 from .recording import recorded, restored, tied
 from .template import takes_out, write_call, write_pull
-from .tensor import Tensor, mark_view
+from .tensor import Tensor, mark_view, number_of
 from .typed import TypedMultiOutputNode, TypedNode
 
 __all__ = ["NUMBERS", "compile_call", "deferred"]
@@ -33,7 +33,7 @@ NAMES = dict(Tensor=Tensor, new=object.__new__, mark_view=mark_view, laid_out=LA
              ComplexNode=ComplexNode, ComplexMultiOutputNode=ComplexMultiOutputNode,
              recorded=recorded, restored=restored, tied=tied, general=call.general,
              cast_first=call.cast_first, failed=call.failed, unsupported=call.unsupported,
-             older=older, autocast=mixed_precision, autocast_call=call.autocast_call,
+             older=older, number_of=number_of, autocast=mixed_precision, autocast_call=call.autocast_call,
              NUMBERS=NUMBERS,
              SCALARS=frozenset({*np.sctypeDict.values(), Tensor}), f32=f32, f64=f64, i32=i32,
              i64=i64, as_np=dtypes.as_np, asarray=np.asarray, required=inspect.Parameter.empty)

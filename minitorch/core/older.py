@@ -7,7 +7,7 @@ positional arguments for it.
 """
 
 from .registry import late
-from .tensor import Tensor
+from .tensor import Tensor, number_of
 
 __all__ = ["older", "sorted_out"]
 
@@ -42,5 +42,5 @@ def older(op, inputs, attrs, out):
         given = [*inputs, *[x for (_, default), x in zip(op.attrs, attrs.values())
                             if x is not default]]
         inputs, attrs = sorted_out(op.name, given, len(inputs), list(attrs))
-    attrs = {k: x.item() if hasattr(x, "item") else x for k, x in attrs.items()}
+    attrs = {k: number_of(x) if hasattr(x, "item") else x for k, x in attrs.items()}
     return op.call(*inputs, **attrs, out=out)

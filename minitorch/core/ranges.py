@@ -15,8 +15,10 @@ def fit(x, d):
     is out of range.
 
     As in PyTorch, integer types drop the fraction, and negative numbers wrap around in unsigned
-    types.
+    types. A number that a compiled program reads in each run stays as it is (`number_of`).
     """
+    if hasattr(x, "number"):
+        return x
     if d.category == dtypes.COMPLEX or d.category == dtypes.BOOL:
         return x if d.category == dtypes.COMPLEX else bool(x)
     try:

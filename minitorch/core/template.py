@@ -129,7 +129,7 @@ def renamed(op):
 def handed_over(op, given):
     """Lines that pass on calls in older signatures, and all calls in mixed precision."""
     lines = [f"if {x}.__class__ in SCALARS: "
-             f"{f'return older({given})' if op.older else f'{x} = {x}.item()'}" for x in op.scalars]
+             f"{f'return older({given})' if op.older else f'{x} = number_of({x})'}" for x in op.scalars]
     return (lines + (["if autocast.enabled:", f"    return autocast_call({given})"] if op.autocast
                      else []))
 

@@ -34,7 +34,7 @@ def of_lists(name, function):
         count = len(self if isinstance(self, (list, tuple)) else args[0])
         if "_addc" in name and len(args) == 3:             # a factor, or one for each, or a tensor of these
             *args, value = args
-            kwargs["value"] = value.tolist() if isinstance(value, Tensor) else value
+            kwargs["value"] = value.unbind() if isinstance(value, Tensor) and value.dim() else value
         columns = [each(value, count) for value in (self, *args)]
         named = {key: each(value, count) for key, value in kwargs.items()}
         found = [function(*row, **{key: value[i] for key, value in named.items()})

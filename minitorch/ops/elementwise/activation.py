@@ -118,7 +118,7 @@ def leaky_relu_derivative(F, input, *, slope):
     node_name="ThresholdBackward0", flat=("input",),
     input=lambda F, g, input, threshold: F.threshold_backward(g, input, level=threshold),
     sample=lambda d: ([d.distinct()], dict(threshold=0.0, value=3.0)))
-def threshold(F, input, *, threshold, value):
+def threshold(F, input, *, threshold: float, value: float):
     """`input` where it is greater than `threshold`, elsewhere `value`."""
     require_signed("threshold", input)
     return F.xp.where(input <= threshold - 0, input.dtype.type(value - 0), input)     # of numbers only

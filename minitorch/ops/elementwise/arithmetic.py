@@ -12,7 +12,7 @@ from ...core import dtypes, ranges
 from ...core.inplace import inplace
 from ...core.older import sorted_out
 from ...core.op import Number, Other
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, is_known, number_of
 from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
 
@@ -49,7 +49,11 @@ neg = ufunc("neg", "``-input``.", "negative", zeros="linear", aliases=("negative
 
 def scaled(input, other, alpha):
     """``alpha * other`` in the type that ``input + alpha * other`` has."""
-    if alpha == 1 and alpha is not True:
+    if type(alpha) is int and alpha == 1:
+        return other
+    if hasattr(alpha, "item"):
+        alpha = number_of(alpha)
+    if is_known(alpha, 1) and alpha is not True:
         return other
     found = result_type(input, other)
     if isinstance(alpha, bool) and found is not dtypes.bool:
@@ -58,7 +62,7 @@ def scaled(input, other, alpha):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if not isinstance(other, Tensor):
         return alpha * other
-    if found.category < dtypes.FLOATING:
+    if found.category < dtypes.FLOATING and type(alpha) in NUMBERS:
         alpha = ranges.fit(alpha, found)                   # PyTorch refuses what does not fit, where x * 300 wraps
     return mul(other if other.dtype is found else other.to(found), alpha)
 
@@ -309,7 +313,7 @@ def float_power_(self, exponent):
 def addcmul(F, input, tensor1, tensor2, *, value: float = 1):
     """``input + value * tensor1 * tensor2``."""
     product = tensor1 * tensor2
-    return input + (product if value == 1 else product * kept_whole(value, product))
+    return input + (product if is_known(value, 1) else product * kept_whole(value, product))
 
 
 def kept_whole(value, x):
@@ -332,7 +336,7 @@ def true_division(input, tensor1, tensor2):
     tensor2=lambda F, g, tensor1, tensor2, value: -g * value * tensor1 / (tensor2 * tensor2))
 def addcdiv(F, input, tensor1, tensor2, *, value: float = 1):
     """``input + value * tensor1 / tensor2``."""
-    return input + (tensor1 if value == 1 else tensor1 * value) / tensor2
+    return input + (tensor1 if is_known(value, 1) else tensor1 * value) / tensor2
 
 
 def one_dtype(input, end, weight):

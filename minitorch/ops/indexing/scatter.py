@@ -9,7 +9,7 @@ from ...core import dtypes, ranges
 from ...core.errors import checked_dim, not_implemented, worded
 from ...core.grad_mode import grad_mode
 from ...core.op import Number, Other
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor, is_known, number_of, wrap
 from ..define import composite, op
 from ..shapes.shape import ints
 from ..shapes.view import row_major
@@ -365,7 +365,9 @@ def index_add(input, dim, index, source, *, alpha=1):
     """A copy of `input` with the slices of `source`, times `alpha`, added to those that `index` names along `dim`."""
     if input.array.dtype != source.array.dtype:
         raise RuntimeError(f"index_add_(): self ({input.dtype}) and source ({source.dtype}) must have the same dtype")
-    if alpha != 1:
+    if hasattr(alpha, "item"):
+        alpha = number_of(alpha)
+    if not is_known(alpha, 1):
         source = source * (int(alpha) if input.array.dtype.kind in "iub" else alpha)
     return _index_add(input, index, source, dim)
 

@@ -6,7 +6,7 @@
 
 from ...core.errors import worded
 from ...core.promotion import require_tensors
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, is_known
 from ..define import composite, op, publish
 from ..elementwise.arithmetic import mul
 from ..older import older
@@ -160,7 +160,7 @@ def addmm(F, input, mat1, mat2, *, beta: float = 1, alpha: float = 1):
     """
     check_matrices(mat1, mat2)
     out = F.xp.dot(mat1, mat2)
-    if alpha != 1:
+    if not is_known(alpha, 1):
         out *= scalar(alpha, out.dtype)
     if beta != 0:
         out += input if beta == 1 else input * scalar(beta, out.dtype)
@@ -183,7 +183,7 @@ def scalar(x, dtype):
 def plus(input, product, beta, alpha):
     """``beta * input + alpha * product`` in the shape of the product."""
     dtype = product.array.dtype
-    product = product if alpha == 1 else product * scalar(alpha, dtype)
+    product = product if is_known(alpha, 1) else product * scalar(alpha, dtype)
     try:
         input = expand(input, product.array.shape)
     except RuntimeError as error:

@@ -5,6 +5,7 @@
 
 from typing import NamedTuple
 
+from ...core.tensor import number_of
 from ..define import casting, composite, op
 from .windows import pad_sides
 
@@ -159,6 +160,7 @@ def pad(input, pad, mode="constant", value=None):
     n = len(pad) // 2
     if mode == "constant":
         check_sizes(input, pad, n)
+        value = number_of(value) if hasattr(value, "item") else value
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
