@@ -514,6 +514,11 @@ TABLE: dict[str, dict[str, Any]] = {
         "is_dynamo_supported": yes, "config": config, "graph_break": graph_break, "optimize": optimize, "run": run,
         "mark_dynamic": mark_dynamic, "mark_static": mark_dynamic,
         "mark_static_address": mark_dynamic, "maybe_mark_dynamic": mark_dynamic,
+        "exc": Place("_dynamo.exc"),
+    },
+    "_dynamo.exc": {
+        "__doc__": "Errors of `compile`.",
+        "InvalidBackend": Place("compiler.options", "InvalidBackend"),
     },
     "_dynamo._trace_wrapped_higher_order_op": {
         "__doc__": "A mode of PyTorch's compiler for masks computed by index, under `vmap`.",

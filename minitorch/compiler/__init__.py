@@ -43,6 +43,7 @@ from .names import (
     substitute_in_graph,
     wrap_numpy,
 )
+from .options import check_backend, check_mode, check_options
 from .stance import current
 
 __all__ = ["Compiled", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
@@ -59,11 +60,13 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
       next run overwrites
     - `backend`: "numpy" runs NumPy calls. "c" prints C for the processor, for all loops and
       products, and builds it with a C compiler, if one is found; ``c_source`` shows it, and
-      ``notes`` list the calls that remain, with reasons. None, "auto" and any other name use NumPy
+      ``notes`` list the calls that remain, with reasons. None, "auto" and PyTorch's names use NumPy
       for the first runs of a program and then C, if there is a compiler and C is faster (`choice`).
       Results are equal up to rounding
 
     The other arguments of PyTorch's `compile` choose among its compilers and have no effect here.
+    RuntimeError for a mode, a backend or an option that does not exist, and for a mode beside
+    options.
 
     >>> import minitorch as torch
     >>> f = torch.compile(lambda x: (x * x + 1).sum())
@@ -71,8 +74,12 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     (tensor(6.), tensor(6.))
     """
     backend = current.backend if backend is None else backend
+    check_backend(backend)
+    check_mode(mode, options)
+    check_options(options)
     if model is None:
-        return functools.partial(compile, fullgraph=fullgraph, backend=backend, mode=mode, disable=disable)
+        return functools.partial(compile, fullgraph=fullgraph, backend=backend, mode=mode, options=options,
+                                 disable=disable)
     if disable:
         return model
     if not callable(model):

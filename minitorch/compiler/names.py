@@ -16,14 +16,13 @@ from ..utils._pytree import tree_map
 from . import trace
 from .compiled import Compiled
 from .module import CompiledModule
+from .options import BACKENDS, check_backend
 from .stance import current
 
 __all__ = ["allow_in_graph", "assume_constant_result", "cudagraph_mark_step_begin", "disable",
            "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting",
            "list_backends", "reset", "set_default_backend", "set_stance", "substitute_in_graph",
            "wrap_numpy"]
-
-BACKENDS = ("auto", "c", "numpy")
 
 
 def is_compiling():
@@ -135,13 +134,14 @@ class set_stance:                                          # noqa: N801  (PyTorc
 
 
 def list_backends(exclude_tags=()):
-    """The names that `compile` knows for its argument `backend`; it takes every other name as
+    """The names that `compile` knows for its argument `backend`; it takes those of PyTorch's as
     "auto"."""
     return list(BACKENDS)
 
 
 def set_default_backend(backend):
     """Set the backend that `compile` uses if none is given; None: "auto"."""
+    check_backend("auto" if backend is None else backend)
     current.backend = "auto" if backend is None else backend
 
 

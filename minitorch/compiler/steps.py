@@ -37,6 +37,11 @@ class Cell:
             raise NoLowering("an index")
         self.node = x.node
 
+    def compare(self, other):
+        raise NoLowering("its rule compares elements")
+
+    __lt__ = __le__ = __gt__ = __ge__ = compare
+
 
 class Coefficient:
     """A symbolic coefficient: a node, and its value in this step, on which branches may depend."""

@@ -60,7 +60,10 @@ IMMUTABLE = (*PLAIN, type(...), type(NotImplemented), range, slice, re.Pattern, 
 PLACES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
           "_backward_pre_hooks")
 OF_MODULES = frozenset(vars(Module()))                     # attributes of any module, also hooks
-STEPPED = {"param_groups", "defaults", "state", "last_epoch", "get_last_lr", "get_lr", "_last_lr"}
+# Attributes of optimisers and schedules, by the names in code that lead to them.
+STEPPED = {"param_groups": ["param_groups"], "defaults": ["defaults"], "state": ["state"],
+           "last_epoch": ["last_epoch"], "_last_lr": ["_last_lr"], "get_last_lr": ["_last_lr"],
+           "get_lr": ["last_epoch", "base_lrs", "_last_lr"]}
 BOUND = (types.BuiltinFunctionType, types.MethodWrapperType, types.BuiltinMethodType)
 UNBOUND = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
            types.GetSetDescriptorType, types.MemberDescriptorType,
@@ -236,8 +239,8 @@ class Surroundings:
         reads them itself."""
         if hasattr(x, "param_groups"):
             self.contents.append(Items(x, name, parameters_of))
-        if STEPPED & self.attributes:
-            self.places(vars(x), [n for n in vars(x) if n in STEPPED])
+        read = {n for name in self.attributes & STEPPED.keys() for n in STEPPED[name]}
+        self.places(vars(x), sorted(read & vars(x).keys()))
 
     def function(self, f, name):
         """A function: its closure, its defaults, and the globals that it names."""
