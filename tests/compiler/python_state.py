@@ -9,12 +9,15 @@ calls its result, its state and what it printed are those of the other one.
 """
 
 import contextlib
+import gc
 import io
+import logging
 import random
 import re
 import sys
 import textwrap
 import types
+import warnings
 from collections import Counter
 from typing import NamedTuple
 
@@ -22,6 +25,7 @@ import numpy as np
 
 import minitorch as torch
 from tests.compiler.program_search import command_line, search
+from tests.compiler.reported_state import REPORTED, Kind
 
 CALLS = 5
 IMPORTS = """
@@ -31,15 +35,6 @@ import numpy as np
 import minitorch as torch
 from minitorch import nn
 """
-
-
-class Kind(NamedTuple):
-    """Statements that make a piece of state `s`, an expression that reads a number from it, and
-    statements that change it."""
-
-    make: str
-    read: str
-    change: str
 
 
 THING = """
@@ -282,7 +277,7 @@ KINDS = {
     "tensor": Kind("s = torch.ones(2)", "s", "s.add_(1)"),
     "tensor that is exchanged": Kind("s = torch.ones(2)", "s", "s = s + 1"),
     "number in a tensor": Kind("s = torch.ones(())", "s.item()", "s.add_(1)"),
-}
+} | REPORTED
 
 
 class Case(NamedTuple):
@@ -369,6 +364,30 @@ class World:
         return found, printed.getvalue()
 
 
+@contextlib.contextmanager
+def settings_kept():
+    """A block after which the settings of the process that kinds change are what they were."""
+    threads, argv, numpy, shown = (torch.get_num_threads(), sys.argv[:], np.geterr(),
+                                   np.get_printoptions())
+    try:
+        with warnings.catch_warnings():
+            yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+        torch.set_autocast_enabled("cpu", False)
+        torch.autograd.set_detect_anomaly(False)
+        torch.use_deterministic_algorithms(False)
+        torch.set_float32_matmul_precision("highest")
+        torch.backends.cuda.matmul.allow_tf32 = False
+        np.seterr(**numpy)
+        np.set_printoptions(**shown)
+        logging.disable(0)
+        gc.enable()
+        sys.argv[:] = argv
+
+
 def check(case):
     """AssertionError at the first difference; returns "program", or why it runs eagerly."""
     source, found = case.source(), []
@@ -376,8 +395,9 @@ def check(case):
         torch.manual_seed(0)
         random.seed(0)
         np.random.seed(0)
-        world = World(source, compiled)
-        found.append([world.run(torch.arange(2.0) + n) for n in range(CALLS)])
+        with settings_kept():
+            world = World(source, compiled)
+            found.append([world.run(torch.arange(2.0) + n) for n in range(CALLS)])
         notes = getattr(world.call, "notes", ())
         del sys.modules[world.module.__name__]
     for n, ((a, printed_a), (b, printed_b)) in enumerate(zip(*found)):
