@@ -16,7 +16,7 @@ import time
 import warnings
 from pathlib import Path
 
-__all__ = ["cache_folder", "checksum_of", "is_kept", "keep", "scratch_folder"]
+__all__ = ["cache_folder", "checksum_of", "folder_elsewhere", "is_kept", "keep", "scratch_folder"]
 
 LEFT_OVER = 3600.0                                         # seconds after which nobody works on an unfinished entry
 
@@ -70,6 +70,18 @@ def private_folder(name, process, why):
     return folder
 
 
+def folder_elsewhere(name, error):
+    """A folder for this process alone, with a warning, after the usual one could not be used: the disk is full, it runs
+    no code from there, another thing lies in the place of an entry."""
+    key = name, os.getpid()
+    if key not in elsewhere:
+        elsewhere[key] = private_folder(*key, str(error))
+    return elsewhere[key]
+
+
+elsewhere: dict = {}
+
+
 def usual_folder():
     """The platform's folder for caches, or the one that MINITORCH_CACHE names."""
     given = os.environ.get("MINITORCH_CACHE")
@@ -103,11 +115,15 @@ def keep(path, content):
     remove_left_overs(path.parent)
     for place, data in ((path, content), (checksum_of(path), digest(content))):
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix="part-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, place)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, place)
+        except OSError:
+            os.unlink(temporary)
+            raise
 
 
 def checksum_of(path):

@@ -9,7 +9,7 @@ keep other values for the backward pass than NumPy's. The rule counts runs, not 
 training is repeatable: results of C differ in the last bits, and do so from the same run on.
 """
 
-from ..backends.native import Unavailable, reason
+from ..backends.native import Building, Unavailable, reason
 from .items import OP
 from .loops import Kernel
 from .lower import is_called
@@ -44,6 +44,9 @@ def become_c(plan, notes, wanted=lambda made: True, asked=False):
         code = in_c(plan.programs, plan.code, wanted, plan.sized)
         plan.use(code)
         notes += code.notes
+    except Building as why:
+        notes.append(f"NumPy, not C: {why}")
+        plan.function = Waiting(plan, notes, why.job, wanted, asked)
     except Unavailable as why:
         notes.append(f"NumPy, not C: {why}")
     except Exception as why:
@@ -53,21 +56,24 @@ def become_c(plan, notes, wanted=lambda made: True, asked=False):
 
 
 class Waiting:
-    """The function of a plan's program until it has run `RUNS` times; the outcome is added to
-    `notes`."""
+    """The function of a plan's program until it has run `RUNS` times, or the thread `job` has built
+    its C; the outcome is added to `notes`."""
 
-    def __init__(self, plan, notes):
-        self.plan, self.notes, self.function, self.left = plan, notes, plan.function, RUNS
+    def __init__(self, plan, notes, job=None, wanted=gains, asked=False):
+        self.plan, self.notes, self.function = plan, notes, plan.function
+        self.left, self.job, self.wanted, self.asked = RUNS if job is None else 1, job, wanted, asked
 
     def __call__(self, *arrays):
+        if self.job is not None and self.job.is_alive():
+            return self.function(*arrays)
         self.left -= 1
         if self.left == 0:
             plan = self.plan
             plan.function = self.function
-            if reason() is None and has_native_kernels(plan):
+            if self.job is None and reason() is None and has_native_kernels(plan):
                 # a call looks for its plan, and traces again
                 plan.outdated, plan.circumstances = True, None
             else:
-                become_c(plan, self.notes, gains)
+                become_c(plan, self.notes, self.wanted, self.asked)
             return plan.function(*arrays)
         return self.function(*arrays)

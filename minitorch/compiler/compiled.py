@@ -134,9 +134,9 @@ class Compiled:
     def prepare(self, plan, in_c):
         """Give a new plan its code, now or later, and add notes."""
         on_numpy = plan.base.xp is np
-        if in_c and on_numpy:
-            become_c(plan, plan.notes, asked=self.backend == "c")
         self.notes += plan.notes
+        if in_c and on_numpy:
+            become_c(plan, self.notes, asked=self.backend == "c")
         if self.graphs:
             self.make_graph(plan)
         if not in_c and self.backend != "numpy" and on_numpy:

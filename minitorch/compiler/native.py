@@ -109,7 +109,7 @@ class Native(Source):
 
     def load(self):
         """Build the C, and define the objects that the Python text names."""
-        library = build(self.c_source)
+        library = build(self.c_source, wait=False)
         memory = np.empty(self.arena_bytes + 64, np.uint8)
         start = -memory.ctypes.data % 64
         scope = {**self.scope, "numbers": np.array(self.unit.numbers, np.int64), "relaid": relaid,

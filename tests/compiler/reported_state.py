@@ -206,13 +206,15 @@ REPORTED = {
         "(2.0 if s.isEnabledFor(logging.INFO) else 3.0)",
         "s.setLevel(logging.INFO if s.level != logging.INFO else logging.ERROR)"),
     "logger that speaks": Kind(
-        "import logging\ns = logging.getLogger('mini.own2'); s.handlers[:] = []; t = "
-        "logging.StreamHandler(sys.stdout); s.addHandler(t); s.setLevel(logging.INFO)",
+        "import logging\nclass H(logging.Handler):\n    def emit(self, r):\n"
+        "        print(r.getMessage())\ns = logging.getLogger('mini.own2'); s.handlers[:] = "
+        "[H()]; s.setLevel(logging.INFO)",
         "1.0",
         "s.info('hello')"),
     "logger that is silent": Kind(
-        "import logging\ns = logging.getLogger('mini.own3'); s.handlers[:] = []; "
-        "s.addHandler(logging.StreamHandler(sys.stdout)); s.setLevel(logging.ERROR)",
+        "import logging\nclass H(logging.Handler):\n    def emit(self, r):\n"
+        "        print(r.getMessage())\ns = logging.getLogger('mini.own3'); s.handlers[:] = "
+        "[H()]; s.setLevel(logging.ERROR)",
         "1.0",
         "s.info('hello')"),
     "logging disabled": Kind(

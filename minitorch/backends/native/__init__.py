@@ -20,10 +20,10 @@ nothing is compiled, at import. ``MINITORCH_NATIVE=0`` switches it all off.
 from importlib import import_module
 from typing import Any
 
-__all__ = ["HEADERS", "Library", "Unavailable", "address", "addresses", "build",        # noqa: F822
+__all__ = ["Building", "HEADERS", "Library", "Unavailable", "address", "addresses", "build",        # noqa: F822
            "called", "count_parts", "enable", "enable_or_warn", "enabled", "in_parts",
            "is_enabled", "reason", "shared"]
-PLACES = {**dict.fromkeys(("HEADERS", "Library", "address", "addresses", "build"), "library"),
+PLACES = {**dict.fromkeys(("Building", "HEADERS", "Library", "address", "addresses", "build"), "library"),
           **dict.fromkeys(("count_parts", "in_parts", "shared"), "parts"),
           **dict.fromkeys(("called", "enable", "enable_or_warn", "enabled", "is_enabled"), "eager"),
           **dict.fromkeys(("Unavailable", "reason"), "toolchain")}

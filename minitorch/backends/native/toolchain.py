@@ -4,17 +4,26 @@
 files in a folder of our own, and only when something is built.
 """
 
+import atexit
 import functools
 import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["Unavailable", "compiler", "processor", "reason", "run"]
+__all__ = ["NO_ANSWER", "Unavailable", "compiler", "processor", "reason", "run", "say"]
+
+PROBES, VERSION = 10.0, 5.0                                # seconds for all questions together, and for the first to each
+WORDLESS = 3.0                                             # seconds after which stderr says what is waited for
+NO_ANSWER = 124                                            # exit status, as `timeout` has it
 
 # The flags keep NumPy's results: no -ffast-math, and products and sums are rounded one by one. Comparisons and roots
 # vectorise, as they set no errno and raise no traps; integers wrap around; any pointer may point anywhere.
@@ -78,31 +87,49 @@ def search(named):
         commands = [shlex.split(named)] if named.strip() else [["cc"], ["gcc"], ["clang"]]
     except ValueError as error:
         return f"the environment variable CC is not a command: {error}"
-    tried = []
-    for command in commands:
-        place = shutil.which(command[0])
-        if place is None:
-            tried.append(f"{command[0]} is not installed")
-            continue
-        command = (place, *command[1:])
-        version = run([*command, "--version"])
-        flags = flags_of(command) if version.returncode == 0 else None
-        if flags is not None:
-            first = version.stdout.strip().split("\n")[0]
-            return (*command, *flags), f"{first}, {platform.machine()}, {processor()}"
-        tried.append(f"{place} does not compile a function of six lines")
+    tried, end = [], time.monotonic() + PROBES
+    with announced(f"minitorch: waiting for the C compiler, {PROBES:g} s at most"):
+        for command in commands:
+            answer = try_out(command, end)
+            if not isinstance(answer, str):
+                return answer
+            tried.append(answer)
     return ("no C compiler: " + "; ".join(tried) + ". Install gcc or clang (Debian: apt install gcc libc6-dev), or let "
             "the environment variable CC name one")
 
 
-def flags_of(command):
+def try_out(command, end):
+    """One command, with its flags and its version; a text if it cannot be used. It answers before the time `end`."""
+    place = shutil.which(command[0])
+    if place is None:
+        return f"{command[0]} is not installed"
+    command = (place, *command[1:])
+
+    def ask(*arguments, limit=PROBES):
+        done = run([*command, *arguments], min(limit, end - time.monotonic()))
+        if done.returncode == NO_ANSWER:
+            raise TimeoutError
+        return done
+    start = time.monotonic()
+    try:
+        version = ask("--version", limit=VERSION)
+        flags = flags_of(ask) if version.returncode == 0 else None
+    except TimeoutError:
+        return f"{place} did not answer within {time.monotonic() - start:.0f} s"
+    if flags is None:
+        return f"{place} does not compile a function of six lines"
+    first = version.stdout.strip().split("\n")[0]
+    return (*command, *flags), f"{first}, {platform.machine()}, {processor()}"
+
+
+def flags_of(ask):
     """The flags that a compiler takes; None if it takes not even those that are needed."""
     with tempfile.TemporaryDirectory(prefix="minitorch-cc-") as folder:
         source = Path(folder) / "probe.c"
         source.write_text(PROBE)
 
         def works(flags):
-            return run([*command, *flags, "-o", str(source.with_suffix(".so")), str(source), "-lm"]).returncode == 0
+            return ask(*flags, "-o", str(source.with_suffix(".so")), str(source), "-lm").returncode == 0
         usual = (*FLAGS, *(choices[0] for choices in WISHES))
         if works(usual):
             return usual
@@ -114,14 +141,66 @@ def flags_of(command):
         return flags
 
 
-def run(command, timeout=300):
-    """A finished process, with its output as text; one that failed if it could not be started."""
+# ---- processes -----------------------------------------------------------------------------------
+running: set = set()                                       # the processes that have not ended
+
+
+def run(command, timeout=300.0):
+    """A finished process, with its output as text; one that failed if it could not be started. One that takes longer
+    than `timeout` seconds is ended, with all that it started: status `NO_ANSWER`."""
     environment = {**os.environ, "LC_ALL": "C"}            # whose messages are read by people who ask for help
     try:
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
-                              timeout=timeout, env=environment)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, errors="replace", env=environment, start_new_session=True)
+    except OSError as error:
         return subprocess.CompletedProcess(command, 1, "", str(error))
+    running.add(process)
+    try:
+        out, err = process.communicate(timeout=max(timeout, 0.01))
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
+    except subprocess.TimeoutExpired:
+        why = f"{command[0]} did not answer within {timeout:.0f} s"
+        return subprocess.CompletedProcess(command, NO_ANSWER, "", why)
+    finally:
+        end(process)
+
+
+def end(process):
+    """End a process, and those that it started."""
+    running.discard(process)
+    if process.poll() is None:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except OSError:                                    # it has ended meanwhile
+            process.kill()
+        process.wait()
+    for pipe in (process.stdout, process.stderr):
+        pipe.close()
+
+
+@atexit.register
+def end_all():
+    """Leave no compiler behind: one in the background may still run."""
+    for process in list(running):
+        if process.poll() is None:
+            end(process)
+
+
+def say(text):
+    """A line on stderr, for those who wait."""
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def announced(text):
+    """A block that says `text` if it takes long."""
+    timer = threading.Timer(WORDLESS, say, [text])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @functools.lru_cache(maxsize=1)

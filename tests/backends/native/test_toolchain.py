@@ -20,22 +20,6 @@ float sum(const float *x, i64 n) { float s = 0; for (i64 i = 0; i < n; i++) s +=
 """
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    """A cache of its own, and nothing remembered."""
-    def forget():
-        library.built.cache_clear()
-        toolchain.found.cache_clear()
-        cache.private_folder.cache_clear()
-        cache.remove_left_overs.cache_clear()
-    monkeypatch.setenv("MINITORCH_CACHE", str(tmp_path / "home"))
-    monkeypatch.delenv("MINITORCH_NATIVE", raising=False)
-    monkeypatch.delenv("CC", raising=False)
-    forget()
-    yield tmp_path / "home"
-    forget()
-
-
 def doubled(x):
     made = native.build(DOUBLED)
     y = np.empty_like(x)
