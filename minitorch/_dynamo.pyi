@@ -26,3 +26,4 @@ from .compat import mark_dynamic as mark_dynamic
 from .compat import mark_dynamic as mark_static
 from .compat import mark_dynamic as mark_static_address
 from .compat import mark_dynamic as maybe_mark_dynamic
+exc: Any

@@ -40,6 +40,7 @@ class Compiled:
         self.label = f"compiled {getattr(self, '__name__', 'function')}"
         self.modules, self.backend = modules, backend
         self.plans, self.notes, self._last, self.quick = {}, [], None, None
+        self.settling = False                              # True after a trace that changed values
         try:
             self.names = [p.name for p in inspect.signature(function).parameters.values()]
         except (TypeError, ValueError):
@@ -123,6 +124,10 @@ class Compiled:
         name = getattr(self.function, "__name__", "function")
         if old is not None:
             self.notes.append(f"{name} stays NumPy's: {reason}")
+            return result
+        if surroundings.settled is False and not self.fullgraph and not self.settling:
+            self.settling = True                           # as `model.eval()` in the first call
+            self.notes.append(f"{name} is traced again: {reason}")
             return result
         plans.append(others)                               # kept, so that their ids stay their own
         note = f"{name} runs eagerly: {reason}"

@@ -4,6 +4,8 @@
 
 import difflib
 
+from .inductor import KNOWN, SWITCHES
+
 __all__ = ["BACKENDS", "InvalidBackend", "check_backend", "check_mode", "check_options"]
 
 BACKENDS = ("auto", "c", "numpy")
@@ -43,8 +45,6 @@ def check_options(options):
     """RuntimeError for an option that PyTorch does not have, or that must be a bool."""
     if options is None:
         return
-    from .inductor import KNOWN, SWITCHES
-
     if not isinstance(options, dict):
         raise TypeError(f"options is a dict of names and values, not a {type(options).__name__}")
     for name, value in options.items():

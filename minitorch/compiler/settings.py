@@ -8,7 +8,7 @@ import types
 
 from .watched import PLAIN
 
-__all__ = ["answer_of", "is_setter", "registered_classes", "settings_in"]
+__all__ = ["LEVELS", "OF_NUMPY", "answer_of", "is_setter", "registered_classes", "settings_in"]
 
 ASKED = tuple([f"minitorch.{name}" for name in (
     "settings", "printing", "core.dtypes", "autograd.grad_mode", "autograd.anomaly",
@@ -16,6 +16,11 @@ ASKED = tuple([f"minitorch.{name}" for name in (
 QUESTIONS, ORDERS = ("get_", "is_", "are_"), ("set_", "use_")
 OF_NUMPY = {"seterr", "geterr", "errstate", "seterrcall", "geterrcall", "set_printoptions",
             "get_printoptions", "printoptions", "setbufsize", "getbufsize"}
+# Methods of loggers, and the level at which each speaks; None: at one that is given.
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "warn": 30, "error": 40, "exception": 40,
+          "critical": 50, "fatal": 50, "log": None, "setLevel": None, "handle": None,
+          "addHandler": None, "removeHandler": None, "addFilter": None, "handlers": None,
+          "callHandlers": None}
 MODES = tuple([f"minitorch.{name}" for name in (           # their ends are compared after a trace
     "core.dtypes", "autograd.grad_mode", "autograd.anomaly", "amp.autocast_mode")])
 

@@ -19,8 +19,9 @@ import abc
 import collections
 import fractions
 import functools
+import math
 import operator
-import pathlib
+import os
 import re
 import sys
 import types
@@ -34,12 +35,13 @@ import numpy as np
 from .. import Generator, Size, Tensor, device, dtype
 from ..extend import Stepping, attributes_of, module_changes
 from ..nn import Module
-from .settings import OF_NUMPY, answer_of, is_setter, registered_classes, settings_in
+from .settings import LEVELS, OF_NUMPY, answer_of, is_setter, registered_classes, settings_in
 from .used_names import Executed, used_by
 from .watched import PLAIN, Contents, Given, Items, Registries, Slots
 
 __all__ = ["Surroundings"]
 
+SMALL = 4096               # bytes of an array of NumPy's up to which it is compared
 MANY = 20_000              # watched values; a function that reaches more runs eagerly
 OURS = {"minitorch", "numpy", "builtins", *sys.stdlib_module_names} - {"__main__"}
 
@@ -52,9 +54,18 @@ STATELESS = set(
 # The exceptions among them: output, input, files, all variables, names and places of the moment.
 STATEFUL = {print, input, open, exec, eval, compile, globals, locals, __import__, breakpoint, id,
             warnings.warn, warnings.warn_explicit}
+# Immutable objects of the standard library, and their methods that look at the world.
+CONSTANT = {"datetime.timedelta", "datetime.date", "datetime.time", "datetime.datetime",
+            "datetime.timezone", "uuid.UUID", "ipaddress.IPv4Address", "ipaddress.IPv6Address",
+            "pathlib.PosixPath", "pathlib.PurePosixPath", "pathlib.WindowsPath",
+            "pathlib.PureWindowsPath"}
+READING = frozenset("""absolute chmod cwd exists expanduser glob group hardlink_to home is_block_device
+    is_char_device is_dir is_fifo is_file is_mount is_socket is_symlink iterdir lchmod link_to lstat
+    mkdir now open owner read_bytes read_text readlink rename replace resolve rglob rmdir samefile
+    stat symlink_to today touch unlink utcnow walk write_bytes write_text""".split())
 ABSTRACT = {"collections.abc", "_collections_abc", "numbers", "typing"}     # of classes that register others
 IMMUTABLE = (*PLAIN, type(...), type(NotImplemented), range, slice, re.Pattern, fractions.Fraction,
-             pathlib.PurePath, types.GenericAlias, types.UnionType, operator.itemgetter, np.generic,
+             types.GenericAlias, types.UnionType, operator.itemgetter, np.generic,
              np.dtype, np.ufunc, Size, dtype, device,
              Generator)                                    # whose draws and seeds are recorded
 PLACES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
@@ -91,6 +102,7 @@ class Strange(NamedTuple):
 
     x: object
     name: str | None
+    only: frozenset | None = None                          # attributes without which a line is none
 
     def text(self):
         if isinstance(self.x, np.ndarray):
@@ -119,6 +131,7 @@ class Surroundings:
         if self.abstract:
             self.contents.append(Items(None, "register", registered_classes))
         self.arguments = {id(x) for x in arguments}
+        self.settled = True                                # False if its own run has changed it
         self.changes = module_changes()
         self.contents += [self.registries] if self.registries else []
         self.none = not (len(self.slots) or self.contents or len(self.in_modules) or self.grads)
@@ -160,6 +173,7 @@ class Surroundings:
         found = [name for name in found if name is not None]
         if not found:
             return "", None
+        self.settled = False
         return f"it changes {found[0]!r}, which is not a tensor's value", self.place_of(found[0])
 
     def place_of(self, name):
@@ -187,8 +201,9 @@ class Surroundings:
     def executed(self, execution):
         """Why the function must run eagerly, given what it has executed: (words, place)."""
         for strange in self.strange:
-            place = None if strange.name is None else execution.place_of(strange.name)
-            if place is not None or strange.name is None or execution.all:
+            place = None if strange.name is None else execution.place_of(strange.name, strange.only)
+            if place is not None or strange.name is None or execution.all and (
+                    strange.only is None or strange.only & self.attributes):
                 return strange.text(), place
         return "", None
 
@@ -207,6 +222,8 @@ class Surroundings:
                 method(self, x, name)
                 return
         module = module_of(type(x))
+        if watched_otherwise(self, x, name, f"{module}.{type(x).__name__}"):
+            return
         if "__wrapped__" in (attributes_in_dict(x) or ()):  # a compiled or a cached function
             if isinstance(x, functools._lru_cache_wrapper) and CACHE & self.attributes:
                 self.strange.append(Strange(x, name))
@@ -220,7 +237,11 @@ class Surroundings:
             self.instance(x, name)
 
     def ndarray(self, x, name):
-        self.strange.append(Strange(x, name))
+        """An array of NumPy's: a small one is compared, one that nobody can write to stays."""
+        if x.dtype.kind not in "biufcSU" or x.nbytes > SMALL and is_writeable(x):
+            self.strange.append(Strange(x, name))
+        elif is_writeable(x):
+            self.contents.append(Items(x, name, elements))
 
     def tensor(self, x, name):
         """A tensor: attributes that the user gave it."""
@@ -251,6 +272,8 @@ class Surroundings:
             elif f.__globals__.get("__name__") in STATELESS:          # such as a context manager's
                 self.go_to([contents(c) for c in f.__closure__ or ()], name)
                 self.go_to([getattr(f, "__wrapped__", None)], name)
+            elif f is os.getenv:
+                self.go_to([os.environ], name)
             else:
                 self.strange.append(Strange(f, name))
             return
@@ -525,6 +548,45 @@ def attributes_in_dict(x):
 def parameters_of(optimizer):
     """The ids of the parameters of an optimiser, which keeps them alive."""
     return [id(p) for group in optimizer.param_groups for p in group["params"]]
+
+
+def watched_otherwise(found, x, name, kind):
+    """True for an object of the standard library that is constant, or has its own way to be watched
+    among the surroundings `found`; `kind`: the name of its class."""
+    if kind == "os._Environ":
+        found.contents.append(Items(x, name, variables))
+    elif kind == "logging.Logger":
+        found.contents.append(Items(x, name, level_of))
+        lowest = level_of(x)
+        speak = [n for n, level in LEVELS.items() if level is None or level >= lowest]
+        found.strange.append(Strange(x, name, frozenset(speak)))
+    elif kind in CONSTANT:
+        if READING & found.attributes:
+            found.strange.append(Strange(x, name, READING))
+    else:
+        return False
+    return True
+
+
+def is_writeable(x):
+    """True if an array, or the memory that it looks at, can be written to."""
+    return isinstance(x, np.ndarray) and (x.flags.writeable or x.base is not None and (
+        not isinstance(x.base, np.ndarray) or is_writeable(x.base)))
+
+
+def elements(x):
+    return x.dtype, x.shape, x.tobytes()
+
+
+def variables(environ):
+    """The variables of the environment, as the process has them."""
+    return getattr(environ, "_data", environ).copy()
+
+
+def level_of(logger):
+    """The level from which a logger says anything."""
+    return math.inf if logger.disabled else max(logger.getEffectiveLevel(),
+                                                logger.manager.disable + 1)
 
 
 def answer(f):

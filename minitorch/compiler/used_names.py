@@ -102,7 +102,11 @@ class Executed:
         self.lines.add((frame.f_code, frame.f_lineno))
         return self.line
 
-    def place_of(self, name):
-        """(file, line) of an executed line that uses a name; None if there is none."""
-        return min([(code.co_filename, line) for code, line in self.lines
-                    if name in used_by(code).lines.get(line, ())], default=None)
+    def place_of(self, name, only=None):
+        """(file, line) of an executed line that uses a name, and one of the names `only` if they
+        are given; None if there is none."""
+        found = [(code.co_filename, line, used_by(code).lines.get(line, ()))
+                 for code, line in self.lines]
+        return min([(file, line) for file, line, names in found
+                    if name in names and (only is None or not only.isdisjoint(names))],
+                   default=None)

@@ -13,9 +13,10 @@ from .grad_mode import grad_mode, mixed_precision
 from .graph import MultiOutputNode, Node, OutputNode
 from .layouts import LAID_OUT
 from .older import older
+from .ranges import number_of
 from .recording import recorded, restored, tied
 from .template import takes_out, write_call, write_pull
-from .tensor import Tensor, mark_view, number_of
+from .tensor import Tensor, mark_view
 from .typed import TypedMultiOutputNode, TypedNode
 
 __all__ = ["NUMBERS", "compile_call", "deferred"]

@@ -6,8 +6,9 @@ accepts such calls with a warning. They cost calls in today's signature nothing:
 positional arguments for it.
 """
 
+from .ranges import number_of
 from .registry import late
-from .tensor import Tensor, number_of
+from .tensor import Tensor
 
 __all__ = ["older", "sorted_out"]
 

@@ -7,7 +7,9 @@ import numpy as np
 
 from . import dtypes
 
-__all__ = ["fit", "limits"]
+__all__ = ["fit", "is_known", "limits", "number_of"]
+
+NUMBERS = frozenset({bool, int, float, complex})
 
 
 def fit(x, d):
@@ -36,6 +38,18 @@ def fit(x, d):
     if not fits:
         raise RuntimeError(f"value cannot be converted to type {d.name} without overflow: got {x}")
     return x
+
+
+def number_of(x):
+    """``x.item()``, for a parameter that takes a number. A compiled program reads it in each run:
+    in a trace its arrays give a number that has no value yet (their method `number`)."""
+    array = getattr(x, "array", x)
+    return array.number() if hasattr(array, "number") and array.size == 1 else x.item()
+
+
+def is_known(x, value):
+    """True if the number `x` is `value`; False for one that is read in each run."""
+    return type(x) in NUMBERS and x == value
 
 
 @cache

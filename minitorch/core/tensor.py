@@ -21,9 +21,7 @@ from .grad_mode import grad_mode
 from .registry import Hook, guests, late
 from .storage import TensorLayout
 
-__all__ = ["Tensor", "Size", "from_numpy", "is_known", "mark_view", "number_of", "wrap"]
-
-PYTHON_NUMBERS = frozenset({bool, int, float, complex})
+__all__ = ["Tensor", "Size", "from_numpy", "mark_view", "wrap"]
 
 
 class Size(tuple):
@@ -319,18 +317,6 @@ def from_numpy(ndarray):
                          "probably work around this by making a copy of your array with "
                          "array.copy().)")
     return wrap(ndarray if type(ndarray) is np.ndarray else np.asarray(ndarray), host())
-
-
-def number_of(x):
-    """``x.item()``, for a parameter that takes a number: a compiled program reads it in each run,
-    and gives a number that cannot be compared or printed (its arrays have the method `number`)."""
-    array = x.array if isinstance(x, Tensor) else x
-    return array.number() if hasattr(array, "number") and array.size == 1 else x.item()
-
-
-def is_known(x, value):
-    """True if the number `x` is `value`; False for one that is read in each run (`number_of`)."""
-    return type(x) in PYTHON_NUMBERS and x == value
 
 
 def mark_view(view, source, ref=weakref.ref):

@@ -111,9 +111,9 @@ REPORTED = {
         "(2.0 if issubclass(P, D) else 3.0)",
         "D.register(P)"),
     "registered with Python's": Kind(
-        "import collections.abc\nclass P:\n    pass\ns = P()",
-        "(2.0 if isinstance(s, collections.abc.Sequence) else 3.0)",
-        "collections.abc.Sequence.register(P)"),
+        "from collections import abc as abcs\nclass P:\n    pass\ns = P()",
+        "(2.0 if isinstance(s, abcs.Sequence) else 3.0)",
+        "abcs.Sequence.register(P)"),
     "singledispatch": Kind(
         "class P:\n    pass\n@functools.singledispatch\ndef s(x):\n    return 1.0\nt = P()",
         "s(t)",

@@ -23,7 +23,7 @@ from .toolchain import NO_ANSWER, Unavailable, compiler, run, say
 
 __all__ = ["HEADERS", "Building", "Library", "address", "addresses", "build"]
 
-PATIENCE, LIMIT = 5.0, 300.0                              # seconds until a build goes on in the background, and is ended
+PATIENCE, LIMIT = 5.0, 300.0   # seconds after which a build goes on in the background, and is ended
 
 HEADERS = Path(__file__).with_name("src")                 # the folder of prelude.h and the others
 KINDS = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "i": ctypes.c_int, "d": ctypes.c_double, "f": ctypes.c_float,
@@ -148,7 +148,8 @@ def kept(source, path):
 
 
 def made(source, command, path):
-    """Compile a text, load the library to see that this can be done, and keep it. OSError if the place cannot be used."""
+    """Compile a text, load the library to see that this can be done, and keep it. OSError if the
+    place cannot be used."""
     with scratch_folder(path.parent) as scratch:
         file, out = Path(scratch) / "source.c", Path(scratch) / path.name
         file.write_text(source)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 __all__ = ["NO_ANSWER", "Unavailable", "compiler", "processor", "reason", "run", "say"]
 
-PROBES, VERSION = 10.0, 5.0                                # seconds for all questions together, and for the first to each
+PROBES, VERSION = 10.0, 5.0    # seconds for all questions together, and for the first to a compiler
 WORDLESS = 3.0                                             # seconds after which stderr says what is waited for
 NO_ANSWER = 124                                            # exit status, as `timeout` has it
 

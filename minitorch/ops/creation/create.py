@@ -16,7 +16,7 @@ from ...core.graph import note_inference
 from ...core.out import resize_to, write
 from ...core.registry import guests
 from ...core.storage import strided
-from ...core.tensor import Tensor, number_of, wrap
+from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
 from ...explain.failures import mismatch
 from ...host import data as host_data
@@ -200,7 +200,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         if fill_value.array.ndim:
             raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not Tensor of shape "
                             f"{list(fill_value.shape)}: expand() it to the size instead")
-        fill_value = number_of(fill_value)                  # its type decides, not the tensor's, as in PyTorch
+        fill_value = ranges.number_of(fill_value)                  # its type decides, not the tensor's, as in PyTorch
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' must be tuple of ints, not {type(size).__name__}: write ({size},)")
     if dtype is None and out is None:

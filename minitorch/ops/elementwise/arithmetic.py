@@ -12,7 +12,8 @@ from ...core import dtypes, ranges
 from ...core.inplace import inplace
 from ...core.older import sorted_out
 from ...core.op import Number, Other
-from ...core.tensor import Tensor, is_known, number_of
+from ...core.ranges import is_known, number_of
+from ...core.tensor import Tensor
 from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
 

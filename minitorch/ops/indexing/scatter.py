@@ -9,7 +9,8 @@ from ...core import dtypes, ranges
 from ...core.errors import checked_dim, not_implemented, worded
 from ...core.grad_mode import grad_mode
 from ...core.op import Number, Other
-from ...core.tensor import Tensor, is_known, number_of, wrap
+from ...core.ranges import is_known, number_of
+from ...core.tensor import Tensor, wrap
 from ..define import composite, op
 from ..shapes.shape import ints
 from ..shapes.view import row_major

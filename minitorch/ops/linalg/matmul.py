@@ -6,7 +6,8 @@
 
 from ...core.errors import worded
 from ...core.promotion import require_tensors
-from ...core.tensor import Tensor, is_known
+from ...core.ranges import is_known
+from ...core.tensor import Tensor
 from ..define import composite, op, publish
 from ..elementwise.arithmetic import mul
 from ..older import older

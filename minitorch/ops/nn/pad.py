@@ -5,7 +5,7 @@
 
 from typing import NamedTuple
 
-from ...core.tensor import number_of
+from ...core.ranges import number_of
 from ..define import casting, composite, op
 from .windows import pad_sides
 
