@@ -1,5 +1,5 @@
-"""What a function may ask the library and Python besides values: settings, modes, registered
-classes. Answers are watched by asking again; a function that changes one runs eagerly.
+"""Settings, modes and registered classes, which a function may ask the library and Python for.
+Answers are watched by asking again; a function that changes one runs eagerly.
 """
 
 import abc
@@ -42,7 +42,7 @@ def is_setter(f):
 
 
 def settings_in(module, names):
-    """The `names` that are settings of a module of ours, numbers and words."""
+    """The `names` that are settings of a module of this library, numbers and words."""
     if not module.__name__.startswith("minitorch"):
         return []
     return [n for n in sorted(names) if n[:2] != "__"

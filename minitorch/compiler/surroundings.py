@@ -85,7 +85,7 @@ WEAK = weakref.ref, weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weak
 HOLDERS = {"argparse.Namespace"}   # classes of Python's that have only what they are given
 CACHE = {"cache_clear", "cache_info", "cache_parameters"}
 UNSEEN = {"__subclasses__", "_version", "data_ptr"}    # attributes that change without a place to watch
-# What Python looks up in a class without naming it: operators, conversions, ways to attributes.
+# Names that Python looks up in a class by itself: operators, conversions, ways to attributes.
 SPECIAL = frozenset([n for kind in (int, float, dict, list, types.CodeType, types.CoroutineType)
                      for n in dir(kind) if n[:2] == "__"] + """
     __getattr__ __delattr__ __call__ __enter__ __exit__ __del__ __bool__ __iter__ __next__ __reversed__
@@ -420,7 +420,7 @@ class Surroundings:
                 self.methods(kind)
 
     def library(self, module):
-        """A module of ours, or of Python's without state: its settings, the functions that tell or
+        """A module of this library, or of Python's without state: its settings, functions that tell or
         change them, and those of Python's that act outside."""
         if module.__name__.startswith("minitorch"):
             for n in settings_in(module, self.attributes):
@@ -434,7 +434,7 @@ class Surroundings:
                 self.setting(found, n)
 
     def setting(self, f, name):
-        """A function of ours or of Python's, if it tells how something is set, or changes it."""
+        """A function of this library or of Python's, if it tells how something is set, or changes it."""
         if is_setter(f) or isinstance(f, BOUND) and f in STATEFUL:
             self.strange.append(Strange(f, name))
         elif answer_of(f) is not None:
@@ -600,7 +600,7 @@ def typed(x):
 
 @functools.lru_cache(maxsize=1024)
 def names_in_methods(cls):
-    """The attributes that the methods of a layer of ours name, without those that make or show
+    """The attributes that the methods of a layer of this library name, but for those that make or show
     it; for a class of the user's nothing, whose methods are looked at as they are."""
     return frozenset().union(*[
         used_by(f.__code__).attributes for c in cls.__mro__
