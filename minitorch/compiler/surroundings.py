@@ -36,7 +36,7 @@ from .. import Generator, Size, Tensor, device, dtype
 from ..extend import Stepping, attributes_of, module_changes
 from ..nn import Module
 from .settings import LEVELS, OF_NUMPY, answer_of, is_setter, registered_classes, settings_in
-from .used_names import Executed, used_by
+from .used_names import BY_NAME, Executed, used_by
 from .watched import PLAIN, Contents, Given, Items, Registries, Slots
 
 __all__ = ["Surroundings"]
@@ -119,7 +119,7 @@ class Surroundings:
     def __init__(self, function, arguments):
         self.root = function
         self.attributes, self.texts = {"forward"}, set()
-        self.computed = self.catches = False
+        self.computed = self.catches = self.asks = False
         before = None
         while before != self.reached():                    # new names lead to more
             before = self.reached()
@@ -145,7 +145,7 @@ class Surroundings:
 
     def reached(self):
         """All that is known of the code: names only become more."""
-        return len(self.attributes), len(self.texts), self.computed, self.catches
+        return len(self.attributes), len(self.texts), self.computed, self.catches, self.asks
 
     # -- questions -----------------------------------------------------------------------------
     def hold(self, tensors=()):
@@ -247,7 +247,7 @@ class Surroundings:
         """A tensor: attributes that the user gave it."""
         own = attributes_of.__get__(x)
         self.places(own, [n for n in own if n in self.attributes and not hasattr(Tensor, n)])
-        if self.catches or self.texts:                     # those that it does not have
+        if self.catches or self.asks:                      # those that it does not have
             self.slots.add(own, [n for n in self.attributes if n not in own
                                  and (self.catches or n in self.texts) and not hasattr(Tensor, n)])
         if "requires_grad" in self.attributes:             # of a result it follows from these, too
@@ -286,6 +286,7 @@ class Surroundings:
         self.texts |= used.texts
         self.computed = self.computed or used.computed
         self.catches = self.catches or used.catches
+        self.asks = self.asks or not BY_NAME.isdisjoint(used.globals)
         self.globals(f.__globals__, used)
         for kept in ("__code__", "__defaults__", "__kwdefaults__", *NAMED & self.attributes):
             if f is not self.root and getattr(f, kept) is not None:
