@@ -313,7 +313,7 @@ def refused(doc):
 
 
 def refused_class(doc):
-    """A class of which there are no objects: making one raises NotImplementedError."""
+    """A class without objects: making one raises NotImplementedError."""
     return type("Refused", (), {"__init__": refused(doc), "__doc__": f"NotImplementedError: {doc}.",
                                 "__module__": __name__})
 
@@ -329,7 +329,7 @@ ONNXProgram = refused_class("minitorch writes no ONNX files: export in PyTorch")
 
 class HigherOrderOperator:
     """The class of PyTorch's operators that take functions, which are plain functions here; an
-    operator of one's own is made by `library.custom_op`."""
+    operator of your own is made by `library.custom_op`."""
 
     def __init__(self, name, *args, **kwargs):
         raise NotImplementedError(f"{name}: a function that takes functions is a plain function; "

@@ -145,7 +145,7 @@ class CheckpointFunction(Function):
 
 # ------------------------------------------------------------------ by hooks on saved tensors
 class CheckpointPolicy(enum.Enum):
-    """What a policy of selective checkpoints says of an operator."""
+    """An answer of a policy of selective checkpoints about an operator."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1

@@ -98,7 +98,7 @@ class ShardedOptimStateDictConfig(ShardedStateDictConfig):
 
 
 class OptimStateKeyType(Enum):
-    """What names a parameter in a state of an optimiser of the first FSDP."""
+    """The keys of parameters in the states of an optimiser of the first FSDP."""
 
     PARAM_NAME = auto()
     PARAM_ID = auto()

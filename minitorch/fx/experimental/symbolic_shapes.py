@@ -5,7 +5,7 @@ __all__ = ["GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
-    """What PyTorch raises where a size depends on values; no call here does."""
+    """PyTorch raises this where a size depends on values; no call here does."""
 
 
 def guard_or_false(a):

@@ -118,7 +118,8 @@ def sum_weights(places, x, grad, geometry, out):
     """The plain sums of some elements of a gradient of the weight, into `out`."""
     for output, channel, *tap in zip(*places):
         first = output // (len(out) // geometry.groups) * out.shape[1]
-        out[(output, channel, *tap)] = dot_of(x[:, first + channel], grad[:, output], geometry, tap)
+        place = output, channel, *tap
+        out[place] = dot_of(x[:, first + channel], grad[:, output], geometry, tap)
 
 
 def dot_of(x, g, geometry, tap):
