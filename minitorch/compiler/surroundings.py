@@ -591,7 +591,11 @@ def level_of(logger):
 
 
 def answer(f):
-    return f()
+    """The value that a function without arguments returns, or the error that it raises."""
+    try:
+        return f()
+    except Exception as error:                             # such as questions about a GPU without one
+        return type(error), str(error)
 
 
 def typed(x):

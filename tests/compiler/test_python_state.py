@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+import minitorch as torch
 from tests.compiler.python_state import KINDS, Case, any_case, check
 
 
@@ -27,3 +28,14 @@ def test_the_note_names_the_line_and_other_lines_do_not_matter():
     # what is watched becomes a program, which is traced again after a change
     for kind in ("set", "bytearray", "slot", "namespace", "property", "default argument"):
         assert check(Case(((kind, "outside", False),), "closure")) == "program", kind
+
+
+def test_settings_that_cannot_be_asked_for():
+    """A function may name a setting of a device that this machine does not have."""
+    def seeded(x, on_gpu):
+        if on_gpu:
+            return x + torch.cuda.initial_seed()
+        return x * 2
+
+    x = torch.ones(3)
+    assert torch.compile(seeded)(x, False).equal(x * 2)
