@@ -106,6 +106,17 @@ class Compiled:
             return self.function(*args, **kwargs)
 
     def trace(self, args, kwargs, tensors, others, plans, old=None):
+        """Run eagerly once, and keep the program; only run while another trace is under way, which
+        may have begun in another thread a moment ago.
+        """
+        if not trace.turn.acquire(blocking=False):
+            return self.function(*args, **kwargs)
+        try:
+            return self.traced(args, kwargs, tensors, others, plans, old)
+        finally:
+            trace.turn.release()
+
+    def traced(self, args, kwargs, tensors, others, plans, old):
         """Run eagerly once, and keep the program; with native kernels if it replaces an `old` one.
         """
         modules = watched_modules(self.function) if self.modules is None else self.modules

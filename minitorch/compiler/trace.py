@@ -440,6 +440,9 @@ class Tracing(NodeHook):
         recorded."""
         if self.outer is not None:  # the trace of a function that called this one
             run = functools.partial(self.outer, x, run, has_arguments)
+        if threading.get_ident() != self.recorder.thread:
+            self.recorder.give_up("another thread computes meanwhile")
+            return run()
         if id(x) not in self.steppers:  # one that the function itself has made: arrays as others
             return run()
         if has_arguments:
@@ -461,6 +464,7 @@ class Tracing(NodeHook):
 
 
 active: list = []                                          # the traces that are under way
+turn = threading.Lock()                                    # held by the thread that traces
 
 
 def as_it_is(t):

@@ -9,6 +9,7 @@ import minitorch as torch
 import minitorch.nn.functional as F
 from minitorch.backends import native
 from minitorch.backends.native import parts
+from minitorch.compiler import trace
 
 pytestmark = pytest.mark.skipif(native.reason() is not None, reason=f"{native.reason()}")
 
@@ -115,3 +116,28 @@ def test_memory_that_is_not_aligned_runs_as_numpy():
     for threads in (1, 2):
         torch.set_num_threads(threads)
         assert f(torch.from_numpy(raw)).tolist() == [1.0] * 100
+
+
+def test_functions_run_while_another_thread_begins_a_trace():
+    f = torch.compile(lambda x: x * 2)
+    with trace.turn:
+        assert f(torch.ones(3)).tolist() == [2, 2, 2] and not f.notes
+    assert not any(f.plans.values())
+
+
+def test_steps_of_other_threads_are_not_part_of_a_trace():
+    """A trace that another thread's optimizer interrupts is given up, and leaves all as it was."""
+    p = torch.zeros(3, requires_grad=True)
+    p.grad = torch.ones(3)
+    other = torch.optim.SGD([p], lr=1.0)
+
+    @torch.compile
+    def f(x):
+        thread = threading.Thread(target=other.step)
+        thread.start()
+        thread.join()
+        return x * 2
+
+    for n in (1, 2, 3):
+        assert f(torch.ones(3)).tolist() == [2, 2, 2]
+        assert p.tolist() == [-n] * 3
