@@ -193,7 +193,7 @@ def reason_against(nodes, base):
     """The reason why a backward pass through these nodes cannot be traced, or None."""
     if any(p.backend.backend is base for p in nodes):
         return "it uses a tensor of a graph that was recorded outside"
-    if any(has_hooks(p) for p in nodes):
+    if any(has_hooks(p) or p.is_function and getattr(p.op, "runs_hooks", False) for p in nodes):
         return "hooks are registered on its graph"
     return None
 

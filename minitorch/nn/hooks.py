@@ -116,6 +116,8 @@ class _Boundary(Function):
 
     generate_vmap_rule = True
 
+    runs_hooks = True                                      # those that users register on modules
+
     @staticmethod
     def forward(ctx, on_backward, *tensors):
         ctx.on_backward = on_backward
