@@ -115,7 +115,6 @@ class _Boundary(Function):
     """The identity on tensors; ``on_backward(grads)`` is called with their gradients and returns what to pass on."""
 
     generate_vmap_rule = True
-
     runs_hooks = True                                      # those that users register on modules
 
     @staticmethod

@@ -506,12 +506,12 @@ def test_printing_a_tensor_in_a_compiled_function(capsys):
     assert capsys.readouterr().out == "tensor([0., 0.])\ntensor([1., 1.])\n"
 
 
-def test_hooks_of_modules_run_once_in_each_backward_pass():
+@pytest.mark.parametrize("kind", ["full_backward_hook", "full_backward_pre_hook"])
+def test_hooks_of_modules_run_once_in_each_backward_pass(kind):
     """Also in that of the call that is traced, which goes through the backward pass ahead of it."""
-    for register in ("register_full_backward_hook", "register_full_backward_pre_hook"):
-        model, calls = nn.Linear(3, 2), []
-        getattr(model, register)(lambda *args: calls.append(1))
-        f = torch.compile(model)
-        for n in range(1, 5):
-            f(torch.ones(2, 3)).sum().backward()
-            assert len(calls) == n
+    model, calls = nn.Linear(3, 2), []
+    getattr(model, f"register_{kind}")(lambda *args: calls.append(1))
+    f = torch.compile(model)
+    for n in range(1, 5):
+        f(torch.ones(2, 3)).sum().backward()
+        assert len(calls) == n
