@@ -171,13 +171,16 @@ def by_layout(func, inner, args, kwargs):
     return inner(*args, **kwargs)
 
 
-def enter_layout(cls):
+def enter_layout(cls, properties=False):
     """Let the class `cls` answer all calls on its tensors, even where blocks switch overrides
-    off."""
+    off; with `properties`, also what Tensor has as such."""
     activate()
     layouts.append(cls)
     FIXED.discard(cls)
     PLAIN.discard(cls)
+    for name, found in list(vars(Tensor).items()) if properties else ():
+        if isinstance(found, property) and getattr(cls, name, None) is found:
+            setattr(cls, name, dispatching(found))
 
 
 def take_over(target, result, writer):

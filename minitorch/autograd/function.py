@@ -280,7 +280,7 @@ class FunctionNode(MultiOutputNode):
             return None
         if not isinstance(g, Tensor):
             raise RuntimeError(f"{self.name()}: expected Variable or None (got {type(g).__name__}) as gradient {i}")
-        want, got = tuple(parent.shape), g.array.shape
+        want, got = tuple(getattr(parent, "array", parent).shape), g.array.shape
         if got != want and not sums_to(got, want):
             raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {list(got)} "
                                f"but expected shape compatible with {list(want)}")

@@ -184,7 +184,7 @@ def send_tensors(node, pulled, places, ready):
             if hasattr(gp, "sent_to"):                     # a sparse one
                 gp = gp.sent_to(parent)
             place, shape = places[parent], parent.shape if parent.parents else parent.array.shape
-            if gp.shape != shape:
+            if gp.array.shape != shape:
                 gp = summed(node.op.recorded, node, i, gp, shape)
             place[GRADIENT] = gp if place[GRADIENT] is None else place[GRADIENT] + gp
     send_nothing(node, places, ready)

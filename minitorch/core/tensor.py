@@ -296,7 +296,7 @@ def check_grad(x, g):
 def wrap(array, backend, new=object.__new__):
     """A leaf tensor around a raw array, without a copy."""
     if array.__class__ is not backend.ndarray:             # such as a NumPy scalar from a reduction
-        if hasattr(array, "as_tensor"):                    # a sparse array
+        if hasattr(array, "as_tensor"):                    # one that makes its own tensor
             return array.as_tensor(backend)
         array = backend.asarray(array)
     out = new(Tensor)

@@ -455,7 +455,7 @@ def test_names_of_parameters_and_files_say_nothing(layout):
     nt = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)], layout=layout)
     scaled.__module__ = "minitorch.ops.elementwise.arithmetic"
     with pytest.raises(NotImplementedError, match=r"scaled\(\) is not supported"):
-        nt.__torch_function__(scaled, (type(nt),), (nt, 2))
+        nt.answer(scaled, scaled, (nt, 2), {})
 
 
 def test_an_attribute_that_is_not_there():
@@ -464,3 +464,37 @@ def test_an_attribute_that_is_not_there():
     assert masked.masked_tensor(torch.ones(2), torch.tensor([True, False])).get_mask().sum() == 1
     nt = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)
     assert not hasattr(nt, "get_mask") and not hasattr(torch.ones(2), "get_mask")
+
+
+class Product(torch.autograd.Function):
+    """The product of a nested tensor and a dense one, whose gradients are nested calls."""
+
+    @staticmethod
+    def forward(ctx, nt, w):
+        ctx.save_for_backward(nt, w)
+        return nt * w
+
+    @staticmethod
+    def backward(ctx, g):
+        nt, w = ctx.saved_tensors
+        return g * w, (g * nt).values().sum(0)
+
+
+def test_nested_calls_inside_a_backward_pass():
+    """Which switches overrides off: in functions, in hooks of leaves, of nodes and of modules."""
+    nt, w = two().requires_grad_(), torch.arange(1., two().size(-1) + 1).requires_grad_()
+    wanted = torch.autograd.grad((nt * w * 2).values().sum(), (nt, w))
+    (Product.apply(nt, w) * 2).values().sum().backward()
+    assert torch.equal(nt.grad, wanted[0]) and torch.equal(w.grad, wanted[1])
+
+    seen, layer = [], torch.nn.Linear(nt.size(-1), 2)
+    nt.register_post_accumulate_grad_hook(lambda x: seen.append(x.grad.clone()))
+    w.register_hook(lambda g: seen.append(two() * g))
+    layer.register_full_backward_hook(lambda module, before, after: seen.extend([after[0] * 2]))
+    product = nt * w
+    product.grad_fn.register_prehook(lambda gs: (gs[0] * 3,))
+    nt.grad = None
+    layer(product).values().sum().backward()
+    assert [x.is_nested for x in seen] == [True, True, True] and nt.grad.is_nested
+    row = layer.weight.sum(0) * 3
+    torch.testing.assert_close(nt.grad.values(), (w * row).expand_as(nt.values()))

@@ -95,6 +95,17 @@ class Outside(NestedArray):
 
     __slots__ = ()
 
+    def as_tensor(self, backend):
+        """The leaf around it, of a class of nested tensors: `core.tensor.wrap` asks for it."""
+        made = object.__new__(getattr(self.held, "tensor_class", Tensor))
+        made.array, made.backend = self, backend
+        return made
+
+    def refuse(self, name="the op"):
+        """NotImplementedError of an op that is called with it."""
+        raise worded(NotImplementedError(f"{name}(): a definition cannot be called with nested "
+                                         f"tensors, only a public function can"))
+
 
 def operator_of(name):
     """The method of an operator, which is an op."""
@@ -198,10 +209,9 @@ class NestedBackend(Backend):
         op = OPS[name.removeprefix("full_")]
 
         def call(*arrays, out=None, **attrs):
-            if any([x.__class__ is Outside for x in arrays]):
-                raise worded(NotImplementedError(
-                    f"{op.name}(): a definition cannot be called with nested tensors, only a "
-                    f"public function can"))
+            for x in arrays:
+                if x.__class__ is Outside:
+                    x.refuse(op.name)
             found = called(op.name, arrays, attrs)
             return found if out is None else self.xp.copyto(out, found) or out
         call.takes_halves = True

@@ -9,7 +9,7 @@ what PyTorch refuses (`rules.py`).
 
 from ... import Tensor
 from ...autograd import grad
-from ...extend import FUNCTIONS, disabled_torch_function, grad_mode, take_over, worded, wrap
+from ...extend import FUNCTIONS, grad_mode, take_over, worded, wrap
 from ...utils._pytree import tree_leaves, tree_map
 from .backend import NestedArray, NestedBackend, backend_of
 from .batch import Batch
@@ -23,8 +23,10 @@ RULES: dict = {}                                           # name of a function 
 # Questions and methods of the graph, which ask the tensor, whatever its array is.
 OF_THE_TENSOR = set("""
     detach detach_ data dtype device is_cuda is_cpu is_leaf grad_fn requires_grad
-    requires_grad_ retain_grad retains_grad register_post_accumulate_grad_hook output_nr _base
+    requires_grad_ retain_grad retains_grad output_nr _base
     _is_view __repr__ __format__ __dir__""".split())
+# Rules that call what asks nobody.
+OF_THE_GRAPH = {"grad", "register_hook", "register_post_accumulate_grad_hook"}
 # Questions about memory, which is that of the values.
 OF_THE_VALUES = set("""
     _version itemsize nbytes element_size is_inference is_pinned is_shared is_conj is_neg
@@ -55,21 +57,19 @@ def name_of(func):
     return func.__name__
 
 
-def answer(func, args, kwargs):
-    """The answer of nested tensors to a call of a public function."""
+def answer(func, inner, args, kwargs):
+    """The answer of nested tensors to a call of a public function; `inner` asks nobody."""
     name = name_of(func)
     if not is_ours(func):
         raise not_there(name)
     if kwargs.get("out") is not None:
         raise not_there(name, " with out=")
-    if func is grad or name == "backward":                 # hooks in it may ask for overrides
-        return tree_map(shown, func.__kwdefaults__["_inner"](*args, **kwargs))
-    if name in OF_THE_TENSOR:
-        return tree_map(shown, disabled_torch_function(func, (), args, kwargs))
+    if func is grad or name == "backward" or name in OF_THE_TENSOR:
+        return tree_map(shown, inner(*args, **kwargs))
     if name in OF_THE_VALUES:
         return func(args[0].array.values, *args[1:], **kwargs)
     if name in RULES:
-        return RULES[name](func, *args, **kwargs)
+        return RULES[name](inner if name in OF_THE_GRAPH else func, *args, **kwargs)
     if is_nested(args[0]) and name not in vars(object) and hasattr(
             type(args[0].array.held), name):
         found = asked_of(args[0], name)

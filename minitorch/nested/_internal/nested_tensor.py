@@ -7,6 +7,7 @@ the structure has that its array holds (`batch.py`).
 import copy
 
 from ... import Tensor
+from ...extend import disabled_torch_function, enter_layout
 from . import calls
 from .crossing import asked_of, tensor_of
 from .jagged import Jagged
@@ -20,20 +21,17 @@ class Nested(Tensor):
 
     is_nested = True
 
-    @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
-        if not all([issubclass(t, Nested) for t in types]):
-            return NotImplemented
-        return calls.answer(func, args, kwargs or {})
+    __torch_function__ = disabled_torch_function           # overrides stand above; `answer` is asked below them
+
+    def answer(self, func, inner, args, kwargs):
+        """The result of the call ``func(*args, **kwargs)``, in which this tensor is an argument."""
+        return calls.answer(func, inner, args, kwargs)
 
     def __getattr__(self, name):
         if name.startswith("__") or not hasattr(self.array.held, name):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'",
                                  name=name, obj=self)
         return asked_of(self, name)
-
-    def __add__(self, other):                              # of gradients, where nobody is asked
-        return calls.as_written(Tensor.__add__, self, other)
 
     def __iter__(self):
         return iter(self.elements())
@@ -93,3 +91,5 @@ def check(values, offsets, lengths, ragged):
 
 
 Jagged.tensor_class, Strided.tensor_class = NestedTensor, StridedNestedTensor
+for _cls in (NestedTensor, StridedNestedTensor):
+    enter_layout(_cls, properties=True)

@@ -1,6 +1,6 @@
 """Rules of functions that tell the elements of a batch apart, or refuse what PyTorch refuses."""
 
-from ...extend import asked, disabled_torch_function
+from ...extend import asked
 from .calls import as_written, name_of, not_there, rewritten, rule
 from .crossing import shown
 from .jagged import offsets_of
@@ -64,7 +64,13 @@ def equal(func, input, other):
 @rule("register_hook")
 def register_hook(func, nt, hook):
     """A hook, which gets the gradient as a nested tensor."""
-    return disabled_torch_function(func, (), (nt, lambda g: asked(hook, shown(g))))
+    return func(nt, lambda g: asked(hook, shown(g)))
+
+
+@rule("register_post_accumulate_grad_hook")
+def register_post_accumulate_grad_hook(func, nt, hook):
+    """A hook, which is called once the gradient is there."""
+    return func(nt, lambda x: asked(hook, x))
 
 
 @rule("grad")
@@ -73,7 +79,7 @@ def gradient(func, nt, *value):
     if value and value[0] is not None and type(value[0]) is not type(nt):
         raise TypeError(f"assigned grad expected to be a {type(nt).__name__} or None but got grad "
                         f"of type {type(value[0]).__name__}")
-    return shown(disabled_torch_function(func, (), (nt, *value)))
+    return shown(func(nt, *value))
 
 
 # ---- random numbers go by the place of an element in memory --------------------------------------
