@@ -149,7 +149,12 @@ def combination(dims):
 
 def is_elementwise(op):
     """True if an op or a public function says that it works element by element."""
-    dims = getattr(op, "dims", None)                       # what is not published has none
+    return has_index_words_alone(getattr(op, "dims", None))    # what is not published has none
+
+
+@lru_cache(maxsize=4096)
+def has_index_words_alone(dims):
+    """`is_elementwise` of a column."""
     if dims is None or dims == "*":
         return dims == "*"
     if callable(dims) or is_attribute(dims):

@@ -15,6 +15,7 @@ class Batch:
     """
 
     _inner: Any
+    _kept: dict                                            # what structures of the same sizes share
     tensor_class: Any                                      # that of the tensors, in `nested_tensor`
     dtype = property(lambda self: self._inner.dtype)
     device = property(lambda self: self._inner.device)

@@ -11,14 +11,14 @@ from .backend import NestedBackend, Outside, backend_of, no_batch
 from .batch import Batch
 from .strided import Strided
 
-__all__ = ["asked_of", "batch_of", "of_elements", "shown", "tensor_of"]
+__all__ = ["asked_of", "batch_of", "of_elements", "tensor_of"]
 
 
 def tensor_of(batch):
     """The nested tensor of a structure around a tensor of numbers."""
     values = batch._inner
     held = batch.like(wrap(values.array, values.backend))
-    result = shown(wrap(Outside(held), backend_of(values.backend)))
+    result = wrap(Outside(held), backend_of(values.backend))
     return crossed_view(result, values, lambda g: held.laid(batch_of(g)), values._base is not None)
 
 
@@ -46,13 +46,6 @@ def through(function, *tensors):
 def of_elements(elements):
     """The nested tensor of these elements, in the layout ``torch.strided``."""
     return tensor_of(Strided.of_elements(elements))
-
-
-def shown(x):
-    """A result as users see it: a nested tensor is of a class of these."""
-    if type(x) is Tensor and isinstance(x.backend, NestedBackend):
-        x.__class__ = x.array.held.tensor_class
-    return x
 
 
 def asked_of(nt, name):

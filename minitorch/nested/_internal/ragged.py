@@ -26,7 +26,11 @@ def extent(x):
     """The shape of a tensor, with stand-ins for the ragged sizes."""
     if not isinstance(x, Batch):
         return x.array.shape
-    return (len(x), *[n if n.__class__ is int else n.stand_in for n in x.element_sizes()])
+    key = x._inner.array.shape, getattr(x, "_ragged_idx", None)
+    if key not in x._kept:
+        x._kept[key] = (len(x), *[n if n.__class__ is int else n.stand_in
+                                  for n in x.element_sizes()])
+    return x._kept[key]
 
 
 def refused(op, why, error=RuntimeError):

@@ -21,10 +21,13 @@ class Strided(Batch):
 
     def __init__(self, buffer, sizes):
         self._inner, self._sizes = buffer, tuple(map(tuple, sizes))
+        self._kept = {}                                    # what is computed once
 
     def like(self, inner):
         """The same sizes around another buffer."""
-        return Strided(inner, self._sizes)
+        made = Strided(inner, self._sizes)
+        made._kept = self._kept
+        return made
 
     @classmethod
     def of_elements(cls, elements):
