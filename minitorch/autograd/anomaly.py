@@ -78,11 +78,14 @@ def _not_finite(value):
     """Describe the values of a tensor or raw array that are not finite; yields nothing without
     any."""
     array = getattr(value, "array", value)
-    if not hasattr(array, "dtype") or not is_inexact(array.dtype) or np.isfinite(array).all():
+    if not hasattr(array, "dtype") or not is_inexact(array.dtype):
+        return
+    finite = np.isfinite(array)
+    if finite.all():
         return
     nan, infinite = int(np.isnan(array).sum()), int(np.isinf(array).sum())
     kinds = [f"{n} {word}" for n, word in ((nan, "NaN"), (infinite, "infinite")) if n]
-    yield f"{' and '.join(kinds)} of {array.size} element{'s' if array.size > 1 else ''}"
+    yield f"{' and '.join(kinds)} of {finite.size} element{'s' if finite.size > 1 else ''}"
 
 
 def _check(node, gradients):

@@ -13,7 +13,7 @@ In the layout ``torch.jagged`` elements differ in one size, which the shape show
 """
 
 from .. import Tensor, arange, as_tensor, cat, jagged, no_grad, strided
-from ._internal import multihead, rules  # noqa: F401  rules, entered by being imported
+from ._internal import multihead, rules, stepping  # noqa: F401  entered by being imported
 from ._internal.crossing import of_elements
 from ._internal.jagged import offsets_of
 from ._internal.nested_tensor import NestedTensor, StridedNestedTensor

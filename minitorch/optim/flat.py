@@ -227,9 +227,11 @@ class Elementwise(Optimizer):
                     if value is not None and not isinstance(value, Tensor):
                         self.state[p][name] = wrap(np.array(value, counter_type()), host())
             for name in self.slots(group):
-                held = [p for p in params if getattr(self.state[p].get(name), "shape", None) == p.shape
-                        and not hasattr(p.array, "value")            # those of DTensors stay as they lie
-                        and self.state[p][name].array.strides is not None]     # and so do sparse ones
+                held = [p for p in params if isinstance(self.state[p].get(name), Tensor)
+                        and self.state[p][name].array.shape == p.array.shape
+                        and not hasattr(p.array, "value")  # those of DTensors stay as they lie
+                        # and so do sparse and nested ones
+                        and self.state[p][name].array.__class__ is p.backend.ndarray]
                 for p, array in side_by_side(held):
                     array[...] = self.state[p][name].array
                     self.state[p][name] = wrap(array, p.backend)

@@ -216,6 +216,7 @@ def nested_parts(tensor):
     strides = np.ones_like(sizes)
     strides[:, :-1] = np.cumprod(sizes[:, :0:-1], 1)[:, ::-1]
     offsets = np.cumsum(sizes.prod(1)) - sizes.prod(1)
+    values.requires_grad_(tensor.requires_grad)            # the file has no other place for it
     return rebuild_nested, (values, *[wrap(x, host()) for x in (sizes, strides, offsets)])
 
 
@@ -246,7 +247,8 @@ def rebuild_nested(values, sizes, strides, offsets):
     first = (pointer(values.array) - pointer(memory.memory)) // values.array.itemsize
     arrays = [array_view(memory, values.array.dtype, first + at, tuple(size), tuple(stride))
               for size, stride, at in places]
-    return guests.nested_of_elements([wrap(array, values.backend) for array in arrays])
+    made = guests.nested_of_elements([wrap(array, values.backend) for array in arrays])
+    return made.requires_grad_(values.requires_grad)
 
 
 def parameter_class():

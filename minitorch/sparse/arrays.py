@@ -83,7 +83,8 @@ class SparseArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
         """``array + sparse`` and ``array += sparse``: an array; which values are finite or NaN."""
-        if ufunc in (np.isfinite, np.isnan) and not out:   # questions of anomaly mode, which hold of zeros or do not
+        # questions of anomaly mode, which hold of zeros or do not
+        if ufunc in (np.isfinite, np.isnan, np.isinf) and not out:
             return ufunc(self.values)
         dense = inputs[0] if inputs[1] is self else inputs[1]
         if ufunc is not np.add or method != "__call__" or not isinstance(

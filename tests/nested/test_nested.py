@@ -498,3 +498,45 @@ def test_nested_calls_inside_a_backward_pass():
     assert [x.is_nested for x in seen] == [True, True, True] and nt.grad.is_nested
     row = layer.weight.sum(0) * 3
     torch.testing.assert_close(nt.grad.values(), (w * row).expand_as(nt.values()))
+
+
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+@pytest.mark.parametrize("make", [
+    lambda ps: torch.optim.SGD(ps, 0.1, momentum=0.9, weight_decay=0.1),
+    lambda ps: torch.optim.AdamW(ps, 0.1)])
+def test_optimisers_update_nested_leaves(make, layout):
+    """As they update the elements, and with a state that can be loaded again."""
+    elements = [torch.randn(2, 3), torch.randn(4, 3)]
+    nt = torch.nested.nested_tensor(elements, layout=layout, requires_grad=True)
+    leaves, w = [x.clone().requires_grad_() for x in elements], torch.ones(3, requires_grad=True)
+    v = w.detach().clone().requires_grad_()
+    one, other = make([nt, w]), make([*leaves, v])
+    for step in range(4):
+        for optimizer, loss in ((one, ((nt * w) ** 2).sum()),
+                                (other, sum([((x * v) ** 2).sum() for x in leaves]))):
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        if step == 1:
+            saved, one = one.state_dict(), make([nt, w])
+            one.load_state_dict(saved)
+    for x, y in zip([*nt.unbind(), w], [*leaves, v], strict=True):
+        torch.testing.assert_close(x, y)
+    assert all([x.is_nested for name, x in one.state[nt].items() if name != "step"])
+
+
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+def test_anomaly_mode_names_the_call_that_made_a_nan(layout):
+    nt = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)], layout=layout,
+                                    requires_grad=True)
+    with torch.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="9 NaN of 9 elements"):
+        (nt * float("nan")).sum().backward()
+
+
+def test_a_file_keeps_that_a_leaf_needs_gradients():
+    for layout in (torch.jagged, torch.strided):
+        for needs in (True, False):
+            leaf = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=layout,
+                                              requires_grad=needs)
+            found = pickle.loads(pickle.dumps(leaf))
+            assert found.requires_grad is needs and found.is_leaf

@@ -10,6 +10,8 @@ import weakref
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from ... import Tensor
 from ...extend import OPS, Backend, from_np, worded, wrap
 from ...utils._pytree import tree_leaves, tree_map
@@ -87,6 +89,12 @@ class NestedArray:
 
     def fill(self, value):
         self.values.fill_(value)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        """Which values are finite or NaN: questions of anomaly mode."""
+        if ufunc in (np.isfinite, np.isnan, np.isinf):
+            return ufunc(self.values.array)
+        return NotImplemented
 
 
 class Outside(NestedArray):

@@ -4,7 +4,6 @@ The structure is a `Batch`. The array of a nested tensor holds one around a tens
 gradient; `batch_of` gives it with one through which gradients flow, `tensor_of` is the inverse.
 """
 
-from ... import Tensor
 from ...extend import crossed_view, wrap
 from ...utils._pytree import tree_map
 from .backend import NestedBackend, Outside, backend_of, no_batch
