@@ -16,6 +16,7 @@ take their steps themselves.
 """
 
 import abc
+import builtins
 import collections
 import fractions
 import functools
@@ -43,6 +44,7 @@ __all__ = ["Surroundings"]
 
 SMALL = 4096               # bytes of an array of NumPy's up to which it is compared
 MANY = 20_000              # watched values; a function that reaches more runs eagerly
+HEAP_TYPE = 1 << 9                                         # of classes made at run time
 OURS = {"minitorch", "numpy", "builtins", *sys.stdlib_module_names} - {"__main__"}
 
 # Python's modules whose functions and classes have no state of their own.
@@ -265,11 +267,12 @@ class Surroundings:
 
     def function(self, f, name):
         """A function: its closure, its defaults, and the globals that it names."""
-        if not is_foreign(f.__globals__.get("__name__")):
-            if f.__globals__.get("__name__", "").split(".")[0] in ("minitorch", "numpy"):
+        module = module_with(f.__globals__)
+        if not is_foreign(module):
+            if module.split(".")[0] in ("minitorch", "numpy"):
                 self.setting(f, name)
                 self.go_to([getattr(f, "__wrapped__", None)], name)
-            elif f.__globals__.get("__name__") in STATELESS:          # such as a context manager's
+            elif module in STATELESS:                      # such as a context manager's
                 self.go_to([contents(c) for c in f.__closure__ or ()], name)
                 self.go_to([getattr(f, "__wrapped__", None)], name)
             elif f is os.getenv:
@@ -300,9 +303,9 @@ class Surroundings:
         own = [n for n in sorted(used.globals) if n in scope]
         self.places(scope, own)
         self.slots.add(scope, used.globals.difference(own))   # where one would hide Python's own
-        builtins = vars(sys.modules["builtins"])
-        for n in sorted(used.globals.difference(own).intersection(builtins)):
-            self.go_to([builtins[n]], n)
+        pythons = vars(builtins)
+        for n in sorted(used.globals.difference(own).intersection(pythons)):
+            self.go_to([pythons[n]], n)
         loaded = [n for n in sorted(used.modules) if n in sys.modules]
         self.slots.add(sys.modules, loaded)                # whose place another one may take
         self.go_to([sys.modules[n] for n in loaded])
@@ -632,9 +635,20 @@ def has_state_in_c(cls):
 
 
 def module_of(cls):
-    """The name of the module that a class is from; some of Python's have a descriptor there."""
-    name = cls.__module__
-    return name if isinstance(name, str) else "builtins"
+    """The name of the module that a class is from; some of Python's have a descriptor there.
+
+    "" for a class that `exec` has made with globals without ``__name__``: it says "builtins".
+    """
+    name = cls.__module__ if isinstance(cls.__module__, str) else "builtins"
+    made = name == "builtins" and cls.__flags__ & HEAP_TYPE
+    return "" if made and vars(builtins).get(cls.__name__) is not cls else name
+
+
+def module_with(scope):
+    """The name of the module with these globals, "" if they have none; no Python code is in
+    `builtins`."""
+    name = scope.get("__name__")
+    return name if isinstance(name, str) and name != "builtins" else ""
 
 
 def is_trusted(module_name):
@@ -649,8 +663,8 @@ def is_of_numpy(module_name):
 
 def is_foreign(module_name):
     """True if something of this module is the user's, or at least not Python's or ours."""
-    return (module_name or "").split(".")[0] not in OURS
+    return module_name.split(".")[0] not in OURS
 
 
 def is_frame_of_user(frame):
-    return is_foreign(frame.f_globals.get("__name__"))
+    return is_foreign(module_with(frame.f_globals))

@@ -1,7 +1,7 @@
 """More kinds of Python state for `python_state`: tensors, layers and settings that code asks about,
 what classes and modules may become, and objects of the standard library.
 
-Many were written after reports about other compilers and after their regression tests.
+Each was written by hand, as a way in which a compiled function could miss a change.
 """
 
 from typing import NamedTuple
@@ -273,6 +273,21 @@ REPORTED = {
         "1.0\ndef t():\n    import own_mod3\n    return own_mod3.n",
         "t()",
         "m = types.ModuleType('own_mod3'); m.n = t() + 1; sys.modules['own_mod3'] = m"),
+    "class of code without a module": Kind(
+        "q = {}\nexec('class K:\\n    items = []\\n    def f(self):\\n"
+        "        K.items.append(1.0)\\n        return len(K.items)', q)\ns = q['K']()",
+        "s.f()",
+        "type(s).items.append(1.0)"),
+    "attribute of a class without a module": Kind(
+        "q = {}\nexec('class K:\\n    n = 1.0\\n    def f(self):\\n        return K.n', q)\n"
+        "s = q['K']()",
+        "s.f()",
+        "type(s).n += 1"),
+    "function that says builtins": Kind(
+        "q = {'__name__': 'builtins'}\nexec('n = [1.0]\\ndef f():\\n    return n[0]', q)\n"
+        "s = q['f']",
+        "s()",
+        "s.__globals__['n'][0] += 1"),
     "locals of outer": Kind("s = 1.0", "eval('s')", "s += 1"),
     "type of an instance made": Kind(
         "class P:\n    n = 1.0\n    def __init__(self):\n        self.m = self.n\n",
