@@ -54,7 +54,8 @@ __all__ = ["Compiled", "allow_in_graph", "assume_constant_result", "compile", "c
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False):
     """Compile a function, or a module's `forward`; usable as a decorator.
 
-    - `fullgraph`: raise RuntimeError, with the reason, if a function has to run eagerly
+    - `fullgraph`: raise RuntimeError, with the reason, if a function has to run eagerly. One that
+      changes Python values in its first call, as those that fill a cache, may do so once
     - `disable`: return the function unchanged
     - `mode`: "reduce-overhead" makes each program of a device one captured graph, whose results the
       next run overwrites

@@ -136,7 +136,7 @@ class Compiled:
         if old is not None:
             self.notes.append(f"{name} stays NumPy's: {reason}")
             return result
-        if surroundings.settled is False and not self.fullgraph and not self.settling:
+        if surroundings.settled is False and not self.settling:
             self.settling = True                           # as `model.eval()` in the first call
             self.notes.append(f"{name} is traced again: {reason}")
             return result

@@ -37,7 +37,7 @@ from .. import Generator, Size, Tensor, device, dtype
 from ..extend import Stepping, attributes_of, module_changes
 from ..nn import Module
 from .settings import LEVELS, OF_NUMPY, answer_of, is_setter, registered_classes, settings_in
-from .used_names import BY_NAME, Executed, used_by
+from .used_names import BY_NAME, OF_ALL, Executed, used_by
 from .watched import PLAIN, Contents, Given, Items, Registries, Slots
 
 __all__ = ["Surroundings"]
@@ -107,6 +107,8 @@ class Strange(NamedTuple):
     only: frozenset | None = None                          # attributes without which a line is none
 
     def text(self):
+        if self.x is sys.modules:
+            return "it uses `sys.modules`, which leads to everything"
         if isinstance(self.x, np.ndarray):
             return "it reads an array of NumPy's, whose values may change"
         if self.x is None or isinstance(self.x, (*BOUND, types.FunctionType, type)):
@@ -119,24 +121,33 @@ class Surroundings:
     """
 
     def __init__(self, function, arguments):
-        self.root = function
+        self.root, self.arguments = function, {id(x) for x in arguments}
+        self.any_name = True
+        self.find(arguments)
+        if self.computed and self.at_once():               # what any name leads to is too much
+            self.any_name = False
+            self.find(arguments)
+        self.settled = True                                # False if its own run has changed it
+        self.changes = module_changes()
+        self.contents += [self.registries] if self.registries else []
+        self.none = not (len(self.slots) or self.contents or len(self.in_modules) or self.grads)
+
+    def find(self, arguments):
+        """Find all that can be reached. Names that the code computes may be any, or, if not
+        `any_name`, the lines that compute one must not be executed."""
         self.attributes, self.texts = {"forward"}, set()
         self.computed = self.catches = self.asks = False
         before = None
         while before != self.reached():                    # new names lead to more
             before = self.reached()
             self.clear()
-            self.go_to([function, *arguments])
+            self.go_to([self.root, *arguments])
             while self.queue and self.count + len(self.slots) < MANY:
                 self.look(*self.queue.popleft())
-        self.strange += [Strange(None, n) for n in sorted(UNSEEN & self.attributes)]
+        unseen = UNSEEN & self.attributes if self.any_name else UNSEEN | BY_NAME | OF_ALL
+        self.strange += [Strange(None, n) for n in sorted(unseen)]
         if self.abstract:
             self.contents.append(Items(None, "register", registered_classes))
-        self.arguments = {id(x) for x in arguments}
-        self.settled = True                                # False if its own run has changed it
-        self.changes = module_changes()
-        self.contents += [self.registries] if self.registries else []
-        self.none = not (len(self.slots) or self.contents or len(self.in_modules) or self.grads)
 
     def clear(self):
         """Let go of everything that was found but the names."""
@@ -287,7 +298,7 @@ class Surroundings:
         self.codes.append(f.__code__)
         self.attributes |= used.attributes
         self.texts |= used.texts
-        self.computed = self.computed or used.computed
+        self.computed = self.computed or used.computed and self.any_name
         self.catches = self.catches or used.catches
         self.asks = self.asks or not BY_NAME.isdisjoint(used.globals)
         self.globals(f.__globals__, used)
@@ -367,7 +378,11 @@ class Surroundings:
         self.contains(x, x, name)
 
     def mapping(self, x, name):
-        """A dict: its keys in their order, and its values."""
+        """A dict: its keys in their order, and its values. That of all modules reaches everything:
+        only lines that are executed matter."""
+        if x is sys.modules:
+            self.strange.append(Strange(x, name))
+            return
         self.contains(x, x, name)
         self.contains(x, x.values(), name)
         if isinstance(x, collections.defaultdict):

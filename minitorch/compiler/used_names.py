@@ -9,7 +9,7 @@ import sys
 import types
 from typing import NamedTuple
 
-__all__ = ["BY_NAME", "Executed", "Used", "used_by"]
+__all__ = ["BY_NAME", "OF_ALL", "Executed", "Used", "used_by"]
 
 OF_GLOBALS = {"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME"}
 BY_NAME = {"getattr", "setattr", "delattr", "hasattr"}     # functions that take an attribute's name

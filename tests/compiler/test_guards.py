@@ -2,6 +2,8 @@
 
 import os
 import random
+import sys
+import types
 import warnings
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import minitorch as torch
 import minitorch.nn as nn
 import minitorch.nn.functional as F
+from minitorch.compiler import surroundings
 from tests.compiler.compile_checks import agrees, eagerly, same
 
 
@@ -497,6 +500,43 @@ def test_a_line_that_is_not_executed_may_use_anything():
         debug = True
         with pytest.raises(RuntimeError, match=r"uses `log`, a TextIOWrapper, .*test_guards.py:\d+"):
             compiled(torch.ones(2))
+
+
+def test_names_that_no_executed_line_computes_lead_nowhere():
+    """Through a name that is computed, all of a large library would be read."""
+    library, name = types.ModuleType("library"), ""
+    vars(library).update({f"n{i}": [float(i)] for i in range(surroundings.MANY + 1)})
+
+    def f(x):
+        if name:
+            return x * getattr(library, name)[0]
+        return x * library.n1[0]
+    compiled = torch.compile(f, fullgraph=True, backend="numpy")
+    assert compiled(torch.ones(2)).tolist() == [1, 1] and compiled.source
+    library.n1[0] = 3.0
+    assert compiled(torch.ones(2)).tolist() == [3, 3]
+    name = "n2"
+    with pytest.raises(RuntimeError, match=r"uses `getattr`, .*test_guards.py:\d+"):
+        compiled(torch.ones(2))
+
+
+def test_a_cache_that_the_first_call_fills_from_the_modules():
+    """As libraries do that look for the package of their arguments."""
+    kinds = {}
+
+    def f(x):
+        if type(x) not in kinds:
+            kinds[type(x)] = len([name for name in ("minitorch", "own_none") if name in sys.modules])
+        return x * kinds[type(x)]
+    compiled = torch.compile(f, fullgraph=True, backend="numpy")
+    for _ in range(3):
+        assert compiled(torch.ones(2)).tolist() == [1, 1]
+    assert compiled.source
+    kinds[torch.Tensor] = 2
+    assert compiled(torch.ones(2)).tolist() == [2, 2]
+    kinds.clear()
+    with pytest.raises(RuntimeError, match="`sys.modules`"):
+        compiled(torch.ones(2))
 
 
 def test_printing_a_tensor_in_a_compiled_function(capsys):
