@@ -20,7 +20,7 @@ from .trace import has_hooks
 __all__ = ["Arrays", "Leaves", "Memory", "Unhooked", "circumstances", "signature",
            "watched_modules"]
 
-array_of = attrgetter("array")
+array_of, needs_grad_of = attrgetter("array"), attrgetter("needs_grad")
 BY_VALUE = (type(None), bool, int, str, bytes, complex, Size, dtype, device, enum.Enum, type)
 
 
@@ -144,10 +144,7 @@ class Arrays:
                 if a is None or a.shape != shape or a.dtype is not dtype or a.strides != strides:
                     return False
             self.seen = [t.array for t in self.tensors]    # these need no other look next time
-        for t, needs_grad in zip(self.tensors, self.flags):
-            if t.needs_grad is not needs_grad:
-                return False
-        return True
+        return all(map(is_, map(needs_grad_of, self.tensors), self.flags))
 
 
 class Leaves:

@@ -12,6 +12,7 @@ import weakref
 
 from .. import Generator, Tensor
 from ..extend import Node, Saved, Stepping, attributes_of
+from .traced import Traced
 
 __all__ = ["living_objects", "tensors_of", "untraced"]
 
@@ -69,7 +70,12 @@ def tensors_of(backend, living=None):
     tensors several."""
     return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
             and (own := attributes_of.__get__(x)).get("backend") is backend
-            and getattr(own.get("array"), "strides", None) is not None]
+            and has_memory(own.get("array"))]
+
+
+def has_memory(array):
+    """True for an array with strides; a traced one, whose strides have not to be read, is one."""
+    return isinstance(array, Traced) or getattr(array, "strides", None) is not None
 
 
 def untraced(living):

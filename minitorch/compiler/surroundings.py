@@ -129,8 +129,9 @@ class Surroundings:
             self.find(arguments)
         self.settled = True                                # False if its own run has changed it
         self.changes = module_changes()
-        self.contents += [self.registries] if self.registries else []
-        self.none = not (len(self.slots) or self.contents or len(self.in_modules) or self.grads)
+        self.contents += [found for found in (self.grads, self.registries) if len(found)]
+        self.registries.end()
+        self.none = not (len(self.slots) or self.contents or len(self.in_modules))
 
     def find(self, arguments):
         """Find all that can be reached. Names that the code computes may be any, or, if not
@@ -165,7 +166,7 @@ class Surroundings:
         """True if everything is as it was: a guard of a plan."""
         if self.none:
             return True
-        if not self.slots.same() or not self.grads.same():
+        if not self.slots.same():
             return False
         for contents in self.contents:
             if not contents.same():

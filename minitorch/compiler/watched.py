@@ -110,6 +110,8 @@ class Items:
 class Given:
     """Which tensors have a gradient. A program reads this in each run, and gives them others."""
 
+    name = "grad"
+
     def __init__(self):
         self.tensors, self.none = [], []
 
@@ -131,22 +133,27 @@ class Registries:
     name = None
 
     def __init__(self):
-        self.places, self.empty, self.values = [], [], []
+        self.empty, self.views, self.values = [], [], []
 
     def __len__(self):
-        return len(self.places) + len(self.empty)
+        return len(self.views) + len(self.empty)
 
     def add(self, places):
         for place in places:
             if place:
-                self.places.append(place)
+                self.views.append(place.values())
                 self.values += place.values()
             else:
                 self.empty.append(place)
 
+    def end(self):
+        """Note that there are no more: a mark behind all values, so that fewer or more differ."""
+        self.views.append([self])
+        self.values.append(self)
+
     def same(self):
-        return (not any(self.empty) and sum(map(len, self.places)) == len(self.values)
-                and all(map(is_, chain.from_iterable(map(dict.values, self.places)), self.values)))
+        return (not any(self.empty)
+                and all(map(is_, chain.from_iterable(self.views), self.values)))
 
 
 grad_of = attrgetter("_grad")
