@@ -526,7 +526,7 @@ def test_a_cache_that_the_first_call_fills_from_the_modules():
 
     def f(x):
         if type(x) not in kinds:
-            kinds[type(x)] = len([name for name in ("minitorch", "own_none") if name in sys.modules])
+            kinds[type(x)] = len([n for n in ("minitorch", "own_none") if n in sys.modules])
         return x * kinds[type(x)]
     compiled = torch.compile(f, fullgraph=True, backend="numpy")
     for _ in range(3):
