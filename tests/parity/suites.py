@@ -1,5 +1,5 @@
 """Test suites of other people's libraries, beside PyTorch:
-``python -m tests.parity.suites LIST [--only PATTERN] [--json FILE]``.
+``python -m tests.parity.suites LIST [--only PATTERN] [--seconds N] [--every N] [--json FILE]``.
 
 The libraries are not part of this repository. Clone each into one folder, under its name in LIST,
 
@@ -11,7 +11,8 @@ What the suites need besides PyTorch goes into another folder, named in SUITES_P
 
 LIST is a JSON file, {name: suite}. A suite has "tests" (files and folders, relative to its own
 folder), and may have "paths" (to import from, "." by default), "options" (of pytest), "env",
-"seconds" (a limit for the suite, 300 by default) and "seconds_each" (for one test, 30 by default).
+"every" (10: only a tenth of the tests, drawn by their names), "seconds" (a limit for the suite, 300
+by default) and "seconds_each" (for one test, 30 by default).
 
 Each suite runs twice, once with PyTorch and once with minitorch in its place. Tests that pass with
 PyTorch and not with minitorch are listed, with the first line that pytest says about them; those
@@ -33,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # A pytest plugin that ends long tests and long suites, and keeps the report of what has run.
 LIMITS = '''
-import os, signal, time
+import os, signal, time, zlib
 import pytest
 
 end = time.monotonic() + float(os.environ["SUITE_SECONDS"])
@@ -49,6 +50,10 @@ def pytest_runtest_protocol(item):
     signal.setitimer(signal.ITIMER_REAL, float(os.environ["SUITE_SECONDS_EACH"]))
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
+
+def pytest_collection_modifyitems(items):
+    every = int(os.environ["SUITE_EVERY"])   # by names: the order may depend on addresses
+    items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % every == 0]
 '''
 
 
@@ -75,13 +80,16 @@ def run(folder, suite, shared, replaced):
         report = Path(place, "report.xml")
         seconds = suite.get("seconds", 300)
         paths = [str(folder / path) for path in suite.get("paths", ["."])] + shared
-        environment = dict(os.environ, OMP_NUM_THREADS="1", SUITE_SECONDS=str(seconds),
+        environment = dict(os.environ, OMP_NUM_THREADS="1", PYTHONHASHSEED="0",
+                           SUITE_SECONDS=str(seconds),
                            SUITE_SECONDS_EACH=str(suite.get("seconds_each", 30)),
+                           SUITE_EVERY=str(suite.get("every", 1)),
                            PYTHONPATH=os.pathsep.join(paths + [place] + [str(ROOT)] * replaced))
         environment |= suite.get("env", {})
         command = [sys.executable, *["-m", "minitorch"] * replaced, "-m", "pytest",
                    "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "limits_of_suites",
-                   "-q", "--tb=no", f"--junitxml={report}", "--rootdir", str(folder),
+                   "-q", "--tb=no", "--continue-on-collection-errors",
+                   f"--junitxml={report}", "--rootdir", str(folder),
                    "-o", "addopts=", *suite.get("options", []), *suite["tests"]]
         try:
             done = subprocess.run(command, cwd=folder, env=environment, text=True,
@@ -122,11 +130,14 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("list", type=Path)
     parser.add_argument("--only", default="", help="a pattern of names")
+    parser.add_argument("--seconds", type=float, help="a limit for every suite")
+    parser.add_argument("--every", type=int, help="run one test of N")
     parser.add_argument("--json", type=Path, help="a file for the results")
     args = parser.parse_args()
     folder = Path(os.environ.get("SUITES", ".")).resolve()
     shared = [path for path in os.environ.get("SUITES_PATH", "").split(os.pathsep) if path]
-    results = {name: compare(name, folder / name, suite, shared)
+    told = {key: getattr(args, key) for key in ("seconds", "every") if getattr(args, key)}
+    results = {name: compare(name, folder / name, suite | told, shared)
                for name, suite in json.loads(args.list.read_text()).items()
                if re.search(args.only, name)}
     if args.json:
