@@ -154,6 +154,18 @@ def test_output_nr():
     assert x.output_nr == (x * 2).output_nr == 0 and [t.output_nr for t in x.split(2)] == [0, 1]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("type_", [torch.Tensor, "torch.Tensor"])
+def test_the_type_tensor_is_the_default_dtype(type_, dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        mask = (torch.arange(3) < 1).type(type_)
+    finally:
+        torch.set_default_dtype(before)
+    assert mask.dtype == dtype and mask.tolist() == [1.0, 0.0, 0.0]
+
+
 def test_storages_of_files(tmp_path):
     np.arange(4, dtype=np.float32).tofile(tmp_path / "x")
     storage = torch.UntypedStorage.from_file(str(tmp_path / "x"), shared=False, nbytes=16)

@@ -5,7 +5,7 @@ The libraries are not part of this repository. Clone each into one folder, under
 
     mkdir suites && cd suites && git clone --depth 1 https://github.com/deep-spin/entmax
 
-and name that folder in the environment's SUITES; suites.json has each library's address under "from".
+and name that folder in the environment's SUITES; suites.json has the addresses under "from".
 What the suites need besides PyTorch goes into another folder, named in SUITES_PATH
 (``pip install --no-deps --target FOLDER parameterized jaxtyping ...``).
 

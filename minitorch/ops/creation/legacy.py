@@ -78,6 +78,8 @@ def dtype_of(type_):
         return type_.dtype, type_.device_type
     if not isinstance(type_, (str, type)):
         raise TypeError(f"dtype must be a type, str, or dtype object, got {type(type_).__name__}")
+    if type_ == "torch.Tensor" or type_ is Tensor:
+        return dtypes.get_default_dtype(), "cpu"
     name = type_ if isinstance(type_, str) else type_.__name__
     head, _, rest = name.partition(".")
     device_type, _, word = rest.rpartition(".")
