@@ -51,6 +51,18 @@ def test_transposed_convolution_with_output_padding(rng):
     assert hx.shape == x.shape and hw.shape == w.shape
 
 
+@pytest.mark.parametrize("padding, dilation, extra", [(0, 2, 1), (1, 2, 1), (2, 3, 1), (1, 3, 2)])
+def test_output_padding_at_stride_one_gives_what_lay_in_the_padding(padding, dilation, extra):
+    """The result is the whole sum, cut: `output_padding` cuts less behind, and adds no zeros."""
+    x, w = Draw().array((2, 3, 7)), Draw().array((3, 2, 3))
+    whole = np.zeros((2, 2, 20))
+    for i, k in np.ndindex(7, 3):
+        whole[..., i + k * dilation] += x[..., i] @ w[..., k]
+    x, w = minitorch.tensor(x), minitorch.tensor(w)
+    out = F.conv_transpose1d(x, w, None, 1, padding, extra, 1, dilation)
+    np.testing.assert_allclose(out.numpy(), whole[..., padding:padding + out.shape[2]], 1e-5, 1e-5)
+
+
 def test_memory_order_of_the_input_does_not_matter():
     d = Draw()
     x, w = d.array((2, 3, 6, 7)), d.array((4, 3, 3, 2))

@@ -1,5 +1,6 @@
 """The kernels of convolution and of its two transposes: each allocates the result, the cheapest method fills it."""
 
+from ....ops.nn.windows import pad_sides
 from ..backend import kernel
 from . import depthwise, fft, im2col, rows, side_by_side, small, winograd
 from .methods import TRANSFORMS, Problem, cheapest, choose_for, turning_pays
@@ -96,9 +97,7 @@ def by_forward(F, p, method, bounds, grad, weight, out):
     """With stride 1, the gradient of the input is a convolution of `grad` with the mirrored weight."""
     mirrored = im2col.turned_weight(F, weight, p.geometry.groups)
     size = p.geometry.out_size(grad.shape[2:], weight.shape[2:])
-    if size == out.shape[2:]:
-        return forward(F, p, method, bounds, grad, mirrored, None, p.geometry, out)
-    target = F.xp.empty((*out.shape[:2], *size), out.dtype)                     # output_padding: zeros behind
-    forward(F, p, method, bounds, grad, mirrored, None, p.geometry, target)
-    out[...] = 0
-    out[(Ellipsis,) + tuple([slice(0, n) for n in size])] = target
+    if size != out.shape[2:]:                    # output_padding: what lay in the padding behind
+        extra = [wanted - n for wanted, n in zip(out.shape[2:], size)]
+        grad = pad_sides(F.xp, grad, [(0, e) for e in extra])
+    forward(F, p, method, bounds, grad, mirrored, None, p.geometry, out)
