@@ -78,3 +78,10 @@ def test_sizes_by_keyword():
                  x.new_ones(size=T.Size((2, 3))), x.new_empty(size=(2, 3))):
         assert made.shape == (2, 3)
     assert x.new_ones(size=(2,)).dtype is T.float64 and T.ones(size=()).shape == ()
+
+
+def test_one_step_of_logspace_is_the_power_of_the_start_itself():
+    """The start is not made an integer first: 10 ** 0.7 is 5.01."""
+    assert T.logspace(0.7, 3, 1, dtype=T.int64).tolist() == [5]
+    assert T.logspace(-0.7, 3, 1, dtype=T.int32).tolist() == [0]
+    assert T.logspace(0.7, 3, 1, dtype=T.float16).tolist() == [5.01171875]

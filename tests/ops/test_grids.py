@@ -153,3 +153,13 @@ def test_triangles_and_powers():
     assert (T.vander(T.from_numpy(x), 7, increasing=True)[:, 1:].numpy() == powers).all()
     x = T.from_numpy(x)
     assert (T.vander(x).numpy()[:, ::-1] == T.linalg.vander(x).numpy()).all()
+
+
+@pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
+def test_the_nearest_pixel_gives_the_grid_a_gradient_of_zeros(padding_mode):
+    """A step is flat: the gradient is 0, and not missing, also where the grid alone asks for one."""
+    grid = T.tensor([[[[-0.4, 3.0], [0.2, -5.0]]]], requires_grad=True)
+    image = T.arange(6.0).reshape(1, 1, 2, 3)
+    out = grid_sample(image, grid, "nearest", padding_mode, align_corners=True)
+    out.sum().backward()
+    assert grid.grad.tolist() == [[[[0.0, 0.0], [0.0, 0.0]]]]

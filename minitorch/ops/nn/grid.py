@@ -80,7 +80,8 @@ def whole(xp, flat, out, like):
 # ---- the pixels that a position reads, by dimension: pairs of integer positions and weights ---------------------
 def nearest_taps(place, size, padding_mode, align):
     place = fold_back(place, size, padding_mode, align)
-    return [(place.backend.xp.rint(place.array).astype("int64"), None)]
+    weight = place * 0 + 1 if place.needs_grad else None   # a step: the gradient is 0, not missing
+    return [(place.backend.xp.rint(place.array).astype("int64"), weight)]
 
 
 def linear_taps(place, size, padding_mode, align):
