@@ -342,7 +342,11 @@ def spaced(start, end, steps, found):
         wide = np.float32 if found == np.float32 else np.float64
         first, last = [wide(int(x) if found.kind in "iu" else x) for x in (start, end)]
         step, low = float((last - first) / wide(max(steps - 1, 1))), np.arange(steps, dtype="float64")
-        low, high = fused(step, low, np.float64(first)), fused(-step, low[::-1], np.float64(last))
+        first, last = float(first), float(last)
+        if found == np.float32 and steps < 1 << 29:        # then products are exact: 24 bits by 29
+            low, high = first + step * low, last - step * low[::-1]
+        else:
+            low, high = fused(step, low, first), fused(-step, low[::-1], last)
     return np.where(np.arange(steps) < steps // 2, low, high).astype(found)
 
 

@@ -28,7 +28,7 @@ def _embedding(F, input: Other, weight, *, padding_idx, scale_grad_by_freq):
 
 def check_lookup(input, weight):
     """Raise an error for non-integer or negative indices, and for a table that is not a matrix."""
-    if input.dtype.name not in ("int64", "int32"):
+    if input.dtype.kind != "i" or input.dtype.itemsize < 4:
         raise RuntimeError(f"Expected tensor for argument #1 'indices' to have one of the scalar "
                            f"types Long, Int; but got {input.dtype} instead: write indices.long()")
     if weight.ndim != 2:
