@@ -291,7 +291,13 @@ def at_steps(start, step, n, found):
     start, step, i = float(start), float(step), np.arange(n, dtype="float64")
     if start.is_integer() and step.is_integer():
         return (start + i * step).astype(found)
-    values = fused(step, i, start)
+    if found.itemsize == 8:
+        return fused(step, i, start).astype(found)
+    product = step * i                                     # fused only where it decides a float32
+    values = start + product
+    room = 2.0 ** -51 * (abs(product) + abs(values))
+    close = (values - room).astype("float32") != (values + room).astype("float32")
+    values[close] = fused(step, i[close], start)
     return (values.astype("float32") if is_half(found) else values).astype(found)
 
 

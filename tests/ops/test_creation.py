@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as T
+from minitorch.host.data import at_steps, fused
 
 
 def test_equal_steps_are_as_exact_as_their_type():
@@ -85,3 +86,11 @@ def test_one_step_of_logspace_is_the_power_of_the_start_itself():
     assert T.logspace(0.7, 3, 1, dtype=T.int64).tolist() == [5]
     assert T.logspace(-0.7, 3, 1, dtype=T.int32).tolist() == [0]
     assert T.logspace(0.7, 3, 1, dtype=T.float16).tolist() == [5.01171875]
+
+
+def test_float32_steps_are_rounded_once_where_it_matters():
+    """The shortcut of `at_steps` gives the bits of the fused multiply-add for all elements."""
+    rng, i = np.random.default_rng(0), np.arange(3000.0)
+    for start, step in rng.standard_normal((40, 2)) * 10.0 ** rng.integers(-6, 6, (40, 2)):
+        found = at_steps(start, step, 3000, np.dtype("float32"))
+        assert (found == fused(float(step), i, float(start)).astype("float32")).all()
