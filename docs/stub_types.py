@@ -80,7 +80,7 @@ SPECIAL = table({
         searchsorted.input isin.elements rsub.other Tensor.float_power_.exponent""",
     "Tensor": """special.polygamma.input lerp.start linalg.householder_product.tau orgqr.tau binomial.count
         nn.functional.scaled_dot_product_attention.value nn.functional.multi_head_attention_forward.value
-        repeat_interleave.input linalg.vecdot.x histogramdd.weight broadcast_tensors.tensors block_diag.tensors
+        linalg.vecdot.x histogramdd.weight broadcast_tensors.tensors block_diag.tensors
         cartesian_prod.tensors searchsorted.sorted_sequence equal.other Tensor.to.other Tensor.copy_.other
         Tensor.view_as.other Tensor.type_as.other Tensor.reshape_as.other Tensor.where.condition
         Tensor.backward.gradient Tensor.is_set_to.tensor _standard_gamma_grad.output _dirichlet_grad.alpha

@@ -549,7 +549,7 @@ def combinations(input: Tensor, r: _Int = 2, with_replacement: _bool = False) ->
     """All choices of `r` elements of a vector, as rows."""
 def tile(input: Tensor, dims: _Int | Sequence[_Int]) -> Tensor:
     """`input` side by side with itself; fewer `dims` than dimensions mean the last ones."""
-def repeat_interleave(input: Tensor | None = None, repeats: _Int | Sequence[_Int] | Tensor | None = None, dim: _Int | None = None, *, output_size: _Int | None = None) -> Tensor:
+def repeat_interleave(input: Tensor = ..., repeats: _Int | Sequence[_Int] | Tensor = ..., dim: _Int | None = None, *, output_size: _Int | None = None) -> Tensor:
     """Each slice along `dim` repeated: `repeats` times, or each as often as a tensor of counts says.
 
     Without `dim` the input is flattened first. ``repeat_interleave(repeats)``, of counts alone,

@@ -330,16 +330,6 @@ class Tensor:
         """All choices of `r` elements of a vector, as rows."""
     def tile(self, *args: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
         """This tensor side by side with itself; fewer `dims` than dimensions mean the last ones."""
-    def repeat_interleave(self = None, repeats: _Int | Sequence[_Int] | Tensor | None = None, dim: _Int | None = None, *, output_size: _Int | None = None) -> Tensor:
-        """Each slice along `dim` repeated: `repeats` times, or each as often as a tensor of counts says.
-
-        Without `dim` the input is flattened first. ``repeat_interleave(repeats)``, of counts alone,
-        repeats the numbers 0, 1, ... and has the dtype of the counts.
-
-        >>> import minitorch
-        >>> minitorch.repeat_interleave(minitorch.tensor([1, 0, 2])).tolist()
-        [0, 2, 2]
-        """
     def fliplr(self) -> Tensor:
         """The columns in reverse order."""
     def flipud(self) -> Tensor:
@@ -1530,6 +1520,8 @@ class Tensor:
         """Fill with log-normal numbers; `mean` and `std` are those of their logarithms."""
     def repeat(self, *args: _Int | Sequence[_Int], repeats: _Int | Sequence[_Int] | None = None) -> Tensor:
         """This tensor side by side with itself, `repeats` times along each dimension."""
+    def repeat_interleave(self, repeats: _Int | Sequence[_Int] | Tensor, dim: _Int | None = None, *, output_size: _Int | None = None) -> Tensor:
+        """Each slice of this tensor along `dim` repeated, as by the function."""
     def flip(self, *args: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
         """A copy of this tensor with the order along `dims` reversed."""
     def __reversed__(self) -> Tensor: ...

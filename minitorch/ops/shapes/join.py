@@ -238,8 +238,8 @@ def places_of_counts(counts):
     return wrap(backend.xp.arange(counts.array.size, dtype=counts.array.dtype), backend)
 
 
-@composite
-def repeat_interleave(input=None, repeats=None, dim=None, *, output_size=None):
+@composite(method=False)
+def repeat_interleave(input=..., repeats=..., dim=None, *, output_size=None):
     """Each slice along `dim` repeated: `repeats` times, or each as often as a tensor of counts says.
 
     Without `dim` the input is flattened first. ``repeat_interleave(repeats)``, of counts alone,
@@ -249,8 +249,8 @@ def repeat_interleave(input=None, repeats=None, dim=None, *, output_size=None):
     >>> minitorch.repeat_interleave(minitorch.tensor([1, 0, 2])).tolist()
     [0, 2, 2]
     """
-    if input is None or repeats is None:
-        repeats = input if repeats is None else repeats
+    if input is ... or repeats is ...:
+        repeats = input if repeats is ... else repeats
         input, dim = places_of_counts(repeats), 0
     if isinstance(repeats, Tensor) and repeats.array.dtype.name not in ("int64", "int32"):
         raise not_implemented("repeat_interleave", repeats.array.dtype)
@@ -272,6 +272,12 @@ def repeat_interleave(input=None, repeats=None, dim=None, *, output_size=None):
     if output_size is not None and places.size != output_size:
         raise RuntimeError("allocated size does not match required size")
     return input[(slice(None),) * d + (places,)]
+
+
+@method(name="repeat_interleave")
+def repeat_interleave_method(self, repeats, dim=None, *, output_size=None):
+    """Each slice of this tensor along `dim` repeated, as by the function."""
+    return repeat_interleave(self, repeats, dim, output_size=output_size)
 
 
 @op(dims="* [dims] -> * [dims] by moving",
