@@ -4,7 +4,7 @@ import json
 import sys
 
 from tests.mutation import kernels
-from tests.mutation.run import EXPLAINED, PACKAGES, RESULTS, ROOT, SEED
+from tests.mutation.run import EXPLAINED, PACKAGES, RESULTS, ROOT, SEED, UNSEEN, rows_of
 
 PAGE = ROOT / "docs" / "mutants.md"
 HEAD = """# Planted bugs
@@ -26,8 +26,16 @@ python -m tests.mutation.run run FOLDER       # an hour or less on one core
 python -m tests.mutation.run report           # this page
 ```
 
-| package | planted | noticed | no difference | unnoticed |
+{unseen}| package | planted | noticed | no difference | unnoticed |
 |---|---:|---:|---:|---:|
+"""
+
+
+UNSEEN_MUTANTS = """Another {total} were drawn with seed {seed} from the whole library as it was at {commit},
+each as likely as any other, and tried before anything was done for them: **{first} of {real} were
+noticed ({first_percent:.1f} %)**. After tests were written for what the rest had in common it is
+{killed} of {real} ({percent:.1f} %); {equivalent} make no difference.
+
 """
 
 
@@ -92,8 +100,8 @@ def unseen_kernels():
                                           equivalent=equivalent) or ""
 
 
-def rows():
-    return json.loads(RESULTS.read_text())
+def rows(results=RESULTS):
+    return rows_of(results)
 
 
 def explained():
@@ -111,22 +119,41 @@ def counts(found):
     return len(fates), fates.count("killed"), fates.count("equivalent")
 
 
+def unseen_mutants():
+    """A paragraph on the sample of another seed, if there is one."""
+    if not UNSEEN.exists():
+        return ""
+    total, killed, equivalent = counts(rows(UNSEEN))
+    real, run = total - equivalent, json.loads(UNSEEN.read_text())
+    first = sum(row["first"] == "killed" for row in run["mutants"])
+    return UNSEEN_MUTANTS.format(
+        total=total, real=real, first=first, killed=killed, equivalent=equivalent, seed=run["seed"],
+        commit=run["commit"], first_percent=100 * first / real, percent=100 * killed / real)
+
+
+def named(found, verdict, title):
+    """A list of the mutants with a fate, and why they have it."""
+    chosen = [row for row in found if fate(row, explained()) == verdict]
+    yield from [f"\n## {title}\n\n"] if chosen else ()
+    for row in chosen:
+        yield (f"- `{row['name']}` in `{row['function'] or 'the module'}`: "
+               f"{explained().get(row['name'], ['', 'not explained yet'])[1]}\n")
+
+
 def write():
-    found, reasons = rows(), explained()
+    found = rows()
     total, killed, equivalent = counts(found)
     real = total - equivalent
     text = [HEAD.format(seed=SEED, killed=killed, real=real, percent=100 * killed / real, equivalent=equivalent,
-                        total=total)]
+                        total=total, unseen=unseen_mutants())]
     for package in PACKAGES:
         part = [row for row in found if row["package"] == package]
         one, two, three = counts(part)
         text.append(f"| {package or 'top of the package'} | {one} | {two} | {three} | {one - two - three} |\n")
-    for verdict, title in (("unnoticed", "Unnoticed"), ("equivalent", "No difference")):
-        text.append(f"\n## {title}\n\n")
-        for row in found:
-            if fate(row, reasons) == verdict:
-                text.append(f"- `{row['name']}` in `{row['function'] or 'the module'}`: "
-                            f"{reasons.get(row['name'], ['', 'not explained yet'])[1]}\n")
+    others = rows(UNSEEN) if UNSEEN.exists() else []
+    for part, of in ((found, ""), (others, " of the other seed")):
+        text += named(part, "unnoticed", f"Unnoticed{of}")
+        text += named(part, "equivalent", f"No difference{of}")
     text += kernel_section() if kernels.RESULTS.exists() else ()
     PAGE.write_text("".join(text))
     print(f"{killed} of {real} noticed, {equivalent} of {total} make no difference", file=sys.stderr)

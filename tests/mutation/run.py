@@ -3,6 +3,7 @@
     python -m tests.mutation.run cover FOLDER        # once: which test calls which function
     python -m tests.mutation.run run FOLDER          # the mutants: results.json, docs/mutants.md
     python -m tests.mutation.run run FOLDER --only survivors
+    python -m tests.mutation.run run FOLDER --seed 29       # a measure on 200 others: unseen.json
 
 A mutant lives in memory only: a forked process imports the library with the text of one module replaced and runs
 pytest on a few tests, cheapest first. It is killed when one fails, or takes much longer than it should. Which
@@ -37,6 +38,7 @@ WRITTEN = ("tests/core/", f"{RECORDED}::test_same_as_recorded[promotion", RECORD
 SIGNATURES = "tests/structure/test_defaults.py"             # looks at functions without calling them
 AGAIN = ((40, 12, 6), (150, 30, 12), (300, 60, 20))
 RESULTS, EXPLAINED = HERE / "results.json", HERE / "explained.json"
+UNSEEN = HERE / "unseen.json"                              # results of another seed
 # How many mutants of each package. The simulator and CUDA have their own (backends/sim/test_mutation,
 # the tests of barriers);
 # what draws, prints lessons or is a command line is left out, and what only ranks that are processes run, since they
@@ -63,8 +65,12 @@ def package_of(path):
     return "/".join(folders)
 
 
-def chosen():
-    """The mutants of a run, always the same ones for the same code."""
+def chosen(seed=SEED, number=None):
+    """The mutants of a run, always the same ones for the same code.
+
+    With `SEED` there are so many of each package; another one draws from the whole library, each as
+    likely as any other.
+    """
     from tests.mutation.mutate import mutants_of
     every = {}
     for path in sorted((ROOT / "minitorch").rglob("*.py")):
@@ -73,11 +79,15 @@ def chosen():
                                                                                                "backends/sim")):
             continue
         every.setdefault(package_of(file), []).extend(mutants_of(file, path.read_text()))
+    if seed != SEED:
+        number = number or 200
+        drawn = random.Random(seed).sample([m for part in every.values() for m in part], 2 * number)
+        return [m for m in drawn if m.is_valid()][:number]
     picked = []
-    for package, number in PACKAGES.items():
-        shuffled = random.Random(f"{SEED} {package}").sample(every[package], 2 * number)
-        picked += [m for m in shuffled if m.is_valid()][:number]
-    return picked
+    for package, each in PACKAGES.items():
+        shuffled = random.Random(f"{SEED} {package}").sample(every[package], 2 * each)
+        picked += [m for m in shuffled if m.is_valid()][:each]
+    return picked[:number]
 
 
 # ---- which tests ---------------------------------------------------------------------------------------------
@@ -260,27 +270,42 @@ def judge(mutant, calls, seconds, again=False, log=os.devnull):
     return "survived", f"{len(names)} tests call it"
 
 
-def run(folder, only, number):
-    mutants, part = chosen(), RESULTS.with_suffix(".part")   # where a run that was broken off is taken up
-    kept = part if part.exists() else RESULTS if only else None
-    old = {row["name"]: row for row in json.loads(kept.read_text())} if kept else {}
+def rows_of(path):
+    """The rows of a file of results; that of another seed names the seed and the commit, too."""
+    found = json.loads(path.read_text())
+    return found["mutants"] if isinstance(found, dict) else found
+
+
+def commit():
+    """The last one that changed the library: the names of mutants have the lines of its files."""
+    return subprocess.check_output(["git", "log", "-1", "--format=%h", "--", "minitorch"], cwd=ROOT,
+                                   text=True).strip()
+
+
+def run(folder, only, seed, number):
+    results = RESULTS if seed == SEED else UNSEEN
+    mutants = chosen(seed, number)
+    part = results.with_suffix(".part")                # where a run that was broken off is taken up
+    kept = part if part.exists() else results if only else None
+    old = {row["name"]: row for row in rows_of(kept)} if kept else {}
     reasons = json.loads(EXPLAINED.read_text()) if EXPLAINED.exists() else {}
     calls, seconds = load_cover(folder)
     warm_up()
     rows, begin = [], time.monotonic()
-    for i, mutant in enumerate(mutants[:number]):
+    for i, mutant in enumerate(mutants):
         row = old.get(mutant.name)
         again = only and row and row["verdict"] == "survived" and reasons.get(mutant.name, [""])[0] != "equivalent"
         if row is None or again:
             verdict, by = judge(mutant, calls, seconds, bool(only))
             row = {"name": mutant.name, "package": package_of(mutant.file), "function": mutant.function,
-                   "verdict": verdict, "by": by}
+                   "verdict": verdict, "by": by, "first": (row or {}).get("first", verdict)}
             print(f"{i + 1}/{len(mutants)} {time.monotonic() - begin:5.0f} s {verdict:9}{mutant.name}   [{by}]",
                   flush=True)
         rows.append(row)
         done = {row["name"] for row in rows}
         part.write_text(json.dumps([*rows, *(row for name, row in old.items() if name not in done)], indent=0))
-    RESULTS.write_text(json.dumps(rows, indent=0) + "\n")
+    found = rows if seed == SEED else {"seed": seed, "commit": commit(), "mutants": rows}
+    results.write_text(json.dumps(found, indent=0) + "\n")
     part.unlink()
 
 
@@ -290,13 +315,14 @@ def main():
     parser.add_argument("folder", type=pathlib.Path, nargs="?")
     parser.add_argument("--only", choices=["survivors"])
     parser.add_argument("--number", type=int)
+    parser.add_argument("--seed", type=int, default=SEED)
     given = parser.parse_args()
     if given.what == "cover":
         cover(given.folder.resolve())
     elif given.what == "run":
-        run(given.folder.resolve(), given.only, given.number)
+        run(given.folder.resolve(), given.only, given.seed, given.number)
     elif given.what == "list":
-        print(*(m.name for m in chosen()), sep="\n")
+        print(*(m.name for m in chosen(given.seed, given.number)), sep="\n")
     else:
         from tests.mutation.report import write
         write()
