@@ -267,3 +267,29 @@ def test_losses_of_jpeg():
             v2.JPEG(wrong)
     with pytest.raises(TypeError, match="uint8"):
         v2.JPEG(50)(torch.rand(3, 8, 8))
+
+
+# ---- what every function, and every list of transforms, shares ----------------------------------
+PLANES = {"affine": (20.0, [1, 2], 1.2, [5.0, 0.0]), "center_crop": ([5, 6],), "crop": (1, 2, 5, 4), "hflip": (),
+          "vflip": (), "pad": ([1, 2, 3, 0],), "resize": ([5, 11],), "resized_crop": (1, 1, 5, 6, [4, 9]),
+          "rotate": (30.0,), "perspective": ([[0, 0], [8, 0], [8, 7], [0, 7]], [[1, 0], [7, 1], [8, 6], [0, 7]])}
+
+
+@pytest.mark.parametrize("name", PLANES)
+@given(values=st.lists(st.integers(0, 4), min_size=72, max_size=72))
+@settings(max_examples=5, deadline=None, database=None, derandomize=True)
+def test_a_mask_with_and_without_a_channel_is_the_same_mask(name, values):
+    plane = torch.tensor(values, dtype=torch.uint8).reshape(8, 9)
+    flat, deep = (getattr(v2.functional, name)(tv.Mask(x), *PLANES[name]) for x in (plane, plane[None]))
+    assert type(flat) is type(deep) is tv.Mask and flat.ndim == 2
+    assert flat.tolist() == deep[0].tolist() and set(flat.unique().tolist()) <= {0, *values}
+
+
+@pytest.mark.parametrize("cls", [v2.Compose, v2.RandomApply, v2.RandomChoice, v2.RandomOrder])
+@pytest.mark.parametrize("given", [3, None, 0.5, v2.Identity()])
+def test_a_list_of_transforms_is_a_list(cls, given):
+    with pytest.raises(TypeError, match="should be a sequence of callables"):
+        cls(given)
+    with pytest.raises(ValueError, match="at least one"):
+        cls([])
+    assert cls([v2.Identity()] * 2)(3) == cls((v2.Identity(), v2.Identity()))(3) == 3
