@@ -16,7 +16,7 @@ from tests import DATA
 
 FOLDER = DATA / "recorded"
 OF_KERNEL = ("optimisers", "schedules", "promotion", "definitions", "functions", "layers", "printing", "streams",
-             "refusals")
+             "refusals", "misfits")
 SUBJECTS = {name: f"{__name__}.{name}" for name in OF_KERNEL}
 SUBJECTS["distributions"] = "tests.distributions.recorded_cases"
 DIGITS = 8

@@ -4,6 +4,7 @@ import pytest
 
 import minitorch
 from tests.recorded import OF_KERNEL, cases, differences, outcome, stored
+from tests.recorded.misfits import KNOWN, refused
 
 # Text and results that are rounded once are the same to the last digit, but for cases that hold one of these words.
 EXACT = {"printing": (), "promotion": ("pow", "alpha", "reductions")}
@@ -20,3 +21,11 @@ def test_same_as_recorded(subject, name):
 @pytest.mark.parametrize("subject", OF_KERNEL)
 def test_all_cases_are_recorded(subject):
     assert list(stored(subject)) == list(cases(subject)), "run tests/recorded/record.py"
+
+
+@pytest.mark.parametrize("line", KNOWN)
+def test_misfits_that_differ_are_still_listed_as_they_are(line):
+    """One that has been mended leaves `misfits.DIFFERENT`."""
+    words = [case.partition(" ")[2] for case in KNOWN[line]]
+    found = refused(minitorch, line)
+    assert KNOWN[line] == [f"{'refuses' if word in found else 'takes'} {word}" for word in words]
