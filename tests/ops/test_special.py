@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch
@@ -200,3 +200,18 @@ def test_functions_of_float32_are_as_exact_as_float32():
         call = minitorch.special.__dict__[name.split(".")[1]] if "." in name else getattr(minitorch, name)
         np.testing.assert_allclose(call(x.float()).numpy(), call(x.float().double()).numpy(), rtol=1e-5, atol=2e-38,
                                    err_msg=name)
+
+
+@given(a=st.floats(0.05, 60), away=st.floats(-3, 3), scale=st.floats(0.1, 3))
+@settings(max_examples=60, deadline=None, database=None, derandomize=True)
+def test_incomplete_gamma_functions_step_from_a_to_the_next(a, away, scale):
+    """``P(a + 1, x) = P(a, x) - x^a e^-x / Gamma(a + 1)`` and ``P + Q = 1``, on both sides of x = a,
+    where the way of computing changes."""
+    for at in (max(a + away, 0.01), a * scale):
+        x = double(at)
+        shapes = double([a, a + 1])
+        here, after = special.gammainc(shapes, x).tolist()
+        step = math.exp(a * math.log(at) - at - math.lgamma(a + 1))
+        assert after == pytest.approx(here - step, rel=1e-9, abs=1e-13)
+        for p, q in zip((here, after), special.gammaincc(shapes, x).tolist()):
+            assert p + q == pytest.approx(1, abs=1e-12)

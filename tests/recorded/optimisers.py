@@ -100,7 +100,7 @@ def lbfgs(**options):
     """On Rosenbrock's function of four numbers."""
     def run(T):
         p = T.nn.Parameter(T.tensor([-1.2, 1.0, -0.5, 0.8], dtype=T.float64))
-        optimizer, losses = T.optim.LBFGS([p], **options), []
+        optimizer, losses, scales = T.optim.LBFGS([p], **options), [], []
 
         def closure():
             optimizer.zero_grad()
@@ -110,8 +110,9 @@ def lbfgs(**options):
             return loss
         for _ in range(3):
             losses.append(optimizer.step(closure).item())
-        found = optimizer.state_dict()["state"][0]
-        return [losses, p, found["n_iter"], found["func_evals"], len(found["old_dirs"] or [])]
+            found = optimizer.state_dict()["state"][0]
+            scales.append(float(found["H_diag"]))
+        return [losses, p, found["n_iter"], found["func_evals"], len(found["old_dirs"] or []), scales]
     return run
 
 
@@ -129,5 +130,5 @@ for pair in (("Adam", "AdamW"), ("AdamW", "Adam"), ("Adam", "Adam"), ("SGD", "SG
 for n, options in enumerate([{}, {"lr": 0.5, "max_iter": 5}, {"line_search_fn": "strong_wolfe", "max_iter": 6},
                              {"history_size": 2, "max_iter": 8, "lr": 0.1}, {"max_iter": 9, "max_eval": 4, "lr": 0.01},
                              {"tolerance_grad": 3.0, "lr": 0.1}, {"tolerance_change": 0.05, "lr": 0.1},
-                             {"line_search_fn": "strong_wolfe", "max_eval": 7}]):
+                             {"line_search_fn": "strong_wolfe", "max_eval": 7}, {"max_iter": 1}]):
     CASES[f"LBFGS {n}"] = lbfgs(**options)
