@@ -55,3 +55,10 @@ def test_diagonals_are_filled_as_numpy_fills_them(size, same, wrap):
     if wanted.size:
         np.fill_diagonal(wanted, 5, wrap and len(size) == 2)
     assert x.tolist() == wanted.tolist()
+
+
+@given(order=st.permutations(range(4)))
+@some
+def test_dimensions_are_ordered_as_they_lie_in_memory(order):
+    found = T.empty(2, 3, 4, 5).permute(order).dim_order()
+    assert found == tuple(order.index(d) for d in range(4))
