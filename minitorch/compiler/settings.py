@@ -4,6 +4,7 @@ Answers are watched by asking again; a function that changes one runs eagerly.
 
 import abc
 import inspect
+import re
 import types
 
 from .watched import PLAIN
@@ -14,8 +15,7 @@ ASKED = tuple([f"minitorch.{name}" for name in (
     "settings", "printing", "core.dtypes", "autograd.grad_mode", "autograd.anomaly",
     "amp.autocast_mode")])
 QUESTIONS, ORDERS = ("get_", "is_", "are_"), ("set_", "use_")
-OF_NUMPY = {"seterr", "geterr", "errstate", "seterrcall", "geterrcall", "set_printoptions",
-            "get_printoptions", "printoptions", "setbufsize", "getbufsize"}
+OF_NUMPY = re.compile("[sg]et(err|buf|_print)|errstate|printoptions")
 # Methods of loggers, and the level at which each speaks; None: at one that is given.
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "warn": 30, "error": 40, "exception": 40,
           "critical": 50, "fatal": 50, "log": None, "setLevel": None, "handle": None,

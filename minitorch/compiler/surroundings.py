@@ -427,8 +427,8 @@ class Surroundings:
             else:
                 self.go_to([vars(x)[n] for n in ("random",) if n in vars(x)
                             and n in self.attributes], "random")
-                self.strange += [Strange(None, n) for n in sorted(OF_NUMPY & self.attributes)
-                                 if n in vars(x)]
+                self.strange += [Strange(None, n) for n in sorted(self.attributes)
+                                 if n in vars(x) and OF_NUMPY.match(n)]
         elif isinstance(x, types.ModuleType):
             self.places(vars(x), self.wanted(vars(x)))
             self.slots.add(vars(x), self.texts.difference(vars(x)))

@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..backends.numpy_names import IN_PLACE, class_of
+from ..backends.numpy_names import IN_PLACE, OPERATORS, class_of
 from ..extend import OPS, Backend, owner, pointer, versions, wrap
 from ..utils._pytree import tree_leaves, tree_map
 
 __all__ = ["Traced", "TracedNumber", "TracedScalar", "Tracer", "arrays_in", "bare", "is_named_tuple"]
 
+# Operators that make a number of numbers
+OF_NUMBERS = [getattr(np, OPERATORS[word]) for word in "add sub mul truediv neg pos abs".split()]
 # NumPy computes ``x ** n`` with these, unlike `numpy.power`
-OF_NUMBERS = np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.absolute
 EXACT_POWERS = {-1: np.reciprocal, 0.5: np.sqrt, 1: np.positive, 2: np.square}
 
 

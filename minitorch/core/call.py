@@ -28,7 +28,7 @@ def general(op, inputs, attrs, out=None):
     if not any(isinstance(x, Tensor) for x in inputs):
         if not op.of_numbers:
             raise errors.not_a_tensor(op, op.inputs[0], 0, inputs[0])
-        inputs = [number_tensor(x) for x in inputs]
+        inputs = [wrap(get().xp.asarray(x, dtypes.of_scalar(x).np), get()) for x in inputs]
     inputs = on_one_device(op, inputs, kinds)
     if op.check:
         op.check(*[getattr(x, "array", x) for x in inputs])
@@ -77,11 +77,6 @@ def accept(op, x, kind, position):
     if kind.kind == "number" and isinstance(x, NUMBERS):
         return x
     raise errors.not_a_tensor(op, kind, position, x)
-
-
-def number_tensor(x):
-    """A Python number as a 0-d tensor of its dtype in PyTorch."""
-    return wrap(get().xp.asarray(x, dtypes.of_scalar(x).np), get())
 
 
 def on_one_device(op, inputs, kinds):

@@ -77,8 +77,7 @@ def is_plain(target, args, kinds):
     own, records, base = target.array, grad_mode.enabled, target._base
     d = own.dtype
     if (d.itemsize <= 2 or d.kind not in kinds or graph.inference
-        or target.backend.level is not None
-        or not own.flags.forc):
+        or target.backend.level is not None or not own.flags.forc):
         return False
     if records and (target.needs_grad or base is not None and base.needs_grad):
         return False

@@ -18,12 +18,15 @@ def participants(inputs, kinds):
             and x is not None]
 
 
-def cast_all(inputs, kinds, dtype):
-    """The inputs as `dtype`: tensors by a (differentiable) cast, numbers by `cast_number`."""
-    target = dtype.np
-    return [x if kind.kind == "other" or x is None else cast_number(x, dtype)
-            if not isinstance(x, Tensor) else x if x.array.dtype == target
-            else recorded.to(x, dtype=target) for x, kind in zip(inputs, kinds)]
+def cast_all(inputs, kinds, dtype, numbers=True):
+    """The inputs as `dtype`: tensors by a (differentiable) cast, `numbers` by `cast_number`."""
+    cast = list(inputs)
+    for i, (x, kind) in enumerate(zip(inputs, kinds)):
+        if isinstance(x, Tensor) and kind.kind != "other":
+            cast[i] = x if x.array.dtype == dtype.np else recorded.to(x, dtype=dtype.np)
+        elif numbers and x is not None and kind.kind != "other":
+            cast[i] = cast_number(x, dtype)
+    return cast
 
 
 def cast_number(x, dtype):
@@ -63,20 +66,14 @@ def promote_compared(op, inputs, kinds, attrs):
     """Tensors in the type of PyTorch's promotion. Numbers are rounded beside 16-bit floats and
     otherwise unchanged, so a number out of a tensor's range equals none of its elements."""
     dtype = dtypes.common_dtype(participants(inputs, kinds))
-    if dtype in HALVES:
-        return cast_all(inputs, kinds, dtype)
-    return [x if not isinstance(x, Tensor) or x.array.dtype == dtype.np
-            else recorded.to(x, dtype=dtype.np) for x in inputs]
+    return cast_all(inputs, kinds, dtype, numbers=dtype in HALVES)
 
 
 def promote_factor(op, inputs, kinds, attrs):
     """All inputs in the type of PyTorch's promotion; numbers are not rounded beside 16-bit floats.
     """
-    found = dtypes.common_dtype(participants(inputs, kinds))
-    if found not in HALVES:
-        return cast_all(inputs, kinds, found)
-    return [x if not isinstance(x, Tensor) or x.array.dtype == found.np
-            else recorded.to(x, dtype=found.np) for x in inputs]
+    dtype = dtypes.common_dtype(participants(inputs, kinds))
+    return cast_all(inputs, kinds, dtype, numbers=dtype not in HALVES)
 
 
 def promote_quotient(op, inputs, kinds, attrs):
@@ -108,14 +105,12 @@ def promote_same(op, inputs, kinds, attrs):
                           if hasattr(x, "dtype"))
     if len(found) > 1:
         first, second = list(found)[:2]
-        which = ", ".join(f"{kind.name} is {dtypes.from_np(x.array.dtype).name}"
-                          for x, kind in zip(inputs, kinds) if isinstance(x, Tensor)
-                          and kind.kind != "other")
-        names = [kind.name for x, kind in zip(inputs, kinds) if isinstance(x, Tensor)
-                 and kind.kind != "other"]
+        of = {kind.name: dtypes.from_np(x.array.dtype).name for x, kind in zip(inputs, kinds)
+              if isinstance(x, Tensor) and kind.kind != "other"}
+        which = ", ".join(f"{name} is {dtype}" for name, dtype in of.items())
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first.name} != "
                            f"{second.name} in {op.name}(): {which}; cast one of them, as in "
-                           f"`{names[0]}.to({second})`")
+                           f"`{next(iter(of))}.to({second})`")
     return inputs
 
 

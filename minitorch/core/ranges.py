@@ -7,9 +7,7 @@ import numpy as np
 
 from . import dtypes
 
-__all__ = ["fit", "is_known", "limits", "number_of"]
-
-NUMBERS = frozenset({bool, int, float, complex})
+__all__ = ["fit", "limits", "number_of"]
 
 
 def fit(x, d):
@@ -45,11 +43,6 @@ def number_of(x):
     in a trace its arrays give a number that has no value yet (their method `number`)."""
     array = getattr(x, "array", x)
     return array.number() if hasattr(array, "number") and array.size == 1 else x.item()
-
-
-def is_known(x, value):
-    """True if the number `x` is `value`; False for one that is read in each run."""
-    return type(x) in NUMBERS and x == value
 
 
 @cache

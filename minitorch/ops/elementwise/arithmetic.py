@@ -12,7 +12,7 @@ from ...core import dtypes, ranges
 from ...core.inplace import inplace
 from ...core.older import sorted_out
 from ...core.op import Number, Other
-from ...core.ranges import is_known, number_of
+from ...core.ranges import number_of
 from ...core.tensor import Tensor
 from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
@@ -27,6 +27,11 @@ def no_bools(*inputs):
         raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
                            "invert a mask, use the `~` or `logical_not()` operator instead; for the difference of two "
                            "masks the `^` or `logical_xor()` operator.")
+
+
+def is_known(x, value):
+    """True if the number `x` is `value`; False for one that a compiled program reads in each run."""
+    return type(x) in NUMBERS and x == value               # its `__class__` is that of a number
 
 
 # ---- the operators -----------------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ from ...core import dtypes, ranges
 from ...core.errors import checked_dim, not_implemented, worded
 from ...core.grad_mode import grad_mode
 from ...core.op import Number, Other
-from ...core.ranges import is_known, number_of
+from ...core.ranges import number_of
 from ...core.tensor import Tensor, wrap
 from ..define import composite, op
+from ..elementwise.arithmetic import is_known
 from ..shapes.shape import ints
 from ..shapes.view import row_major
 from .index import _index_put, index_put_accumulate, of_one_batch

@@ -6,10 +6,9 @@
 
 from ...core.errors import worded
 from ...core.promotion import require_tensors
-from ...core.ranges import is_known
 from ...core.tensor import Tensor
 from ..define import composite, op, publish
-from ..elementwise.arithmetic import mul
+from ..elementwise.arithmetic import is_known, mul
 from ..older import older
 from ..reductions.norms import per_length, vector_norm
 from ..shapes.shape import count, expand, permute, reshape, unsqueeze

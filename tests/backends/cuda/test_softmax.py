@@ -126,7 +126,7 @@ def losses(d, shape, dtype):
     target = d.integers(shape[:1] + shape[2:] if len(shape) > 1 else (), 0, c - 1)
     attrs = dict(ignore_index=d.choice([-100, int(target.reshape(-1)[0])]),
                  reduction=d.choice(["mean", "sum", "none"]))
-    target = target.astype("int32" if dtype.itemsize == 2 else "int64")
+    target = target.astype("uint8" if dtype.itemsize == 2 else "int64")
     return cast(d.array(shape) * d.choice([1, 20]), dtype), target, d.choice(
         [None, cast(d.array((c,), 0.5, 1.5), dtype)]), attrs
 
