@@ -252,7 +252,7 @@ class Surroundings:
 
     def ndarray(self, x, name):
         """An array of NumPy's: a small one is compared, one that nobody can write to stays."""
-        if x.dtype.kind not in "biufcSU" or x.nbytes > SMALL and is_writeable(x):
+        if x.dtype.kind not in "biufcVSU" or x.nbytes > SMALL and is_writeable(x):
             self.strange.append(Strange(x, name))
         elif is_writeable(x):
             self.contents.append(Items(x, name, elements))

@@ -17,7 +17,9 @@ from ..utils._pytree import tree_leaves, tree_map
 __all__ = ["Traced", "TracedNumber", "TracedScalar", "Tracer", "arrays_in", "bare", "is_named_tuple"]
 
 # Operators that make a number of numbers
-OF_NUMBERS = [getattr(np, OPERATORS[word]) for word in "add sub mul truediv neg pos abs".split()]
+OF_NUMBERS = [getattr(np, OPERATORS[f.__name__]) for f in (
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pos,
+    operator.abs)]
 # NumPy computes ``x ** n`` with these, unlike `numpy.power`
 EXACT_POWERS = {-1: np.reciprocal, 0.5: np.sqrt, 1: np.positive, 2: np.square}
 

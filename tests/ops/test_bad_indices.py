@@ -8,7 +8,7 @@ import minitorch as t
 import minitorch.nn.functional as F
 
 some = settings(max_examples=6, deadline=None, database=None, derandomize=True)
-# Of a matrix and a row of indices into its columns; `negative`: whether -1 is the last column.
+# Calls with a matrix and a row of indices into its columns, and True where -1 is the last column.
 CALLS = {
     "gather": (lambda x, i: x.gather(1, i[None]), False),
     "scatter": (lambda x, i: x.scatter(1, i[None], 1.0), False),

@@ -264,9 +264,9 @@ def repeated(epoch):
         yield from epoch()
 
 
-# ---- telling -----------------------------------------------------------------------------------------------
+# ---- running -----------------------------------------------------------------------------------------------
 class Told:
-    """One library's telling of a story: its training, and the log of it."""
+    """A story as one library runs it: its training, and the log of it."""
 
     def __init__(self, T, story, nudge=0.0):
         self.T, self.story, self.log = T, story, []
@@ -828,7 +828,8 @@ def main():
         story = draw(options.seed * 1_000_000 + i)
         if story["threads"] and story["compile"]:
             # Not mended: a trace puts stand-ins in the place of the arrays of all threads, and a
-            # thread that computes meanwhile fails now and then, after which this process is no guide.
+            # thread that computes meanwhile fails now and then; nothing in this process is to be
+            # trusted after that.
             left_out += 1
             continue
         found = compare(story)

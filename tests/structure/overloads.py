@@ -32,8 +32,8 @@ SAMPLES = {
 }
 # Answers that differ from call to call, hardware, or what PyTorch keeps for its own use.
 LEFT_OUT = (
-    "rand", "dropout", "multinomial", "bernoulli", "normal", "poisson", "exponential", "cauchy",
-    "geometric", "rrelu", "cudnn", "miopen", "mkldnn", "quantize", "fbgemm", "sparse", "mps",
+    "rand", "dropout", "binomial", "multinomial", "bernoulli", "normal", "poisson", "exponential",
+    "cauchy", "geometric", "rrelu", "cudnn", "miopen", "mkldnn", "quantize", "fbgemm", "sparse", "mps",
     "cuda", "backward", "empty", "resize", "fractional", "uniform", "named", "names", "qparams",
     "_copy", "record_stream", "set_", "from_file", "q_", "int_repr", "dequantize", "fake_quant",
     "pinned", "pin_memory", "segment", "storage", "numpy_T", "Generator", "seed", "native_",
