@@ -12,7 +12,7 @@ What the user may do between two steps (freeze or replace parameters, edit or lo
 comparing the arrays with those that the plan of the last step was made for; where they differ, a new plan is made.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -105,9 +105,21 @@ class Elementwise(Optimizer):
     @staticmethod
     def ask_first(function):
         """A decorator of ``function(optimizer, key, group, params)``, asked before each update of
-        `params`; True if it has done it. DTensors and sparse gradients are stepped so."""
+        `params`; True if it has done it. Sparse gradients are stepped so."""
         special.append(function)
         return function
+
+    @staticmethod
+    def step_within(holds, inside, around):
+        """Have parameters that hold another tensor updated by that one: DTensors by their parts,
+        nested tensors by their values.
+
+        - ``holds(x)``: True for a tensor of the kind
+        - ``inside(p, x)``: the tensor in `x`, which is the parameter `p`, its gradient or one of
+          its states, as it lies in `p`
+        - ``around(p, x)``: a tensor that lies as `p` does, around `x`
+        """
+        Elementwise.ask_first(Within(holds, inside, around))
 
     # -- one group -----------------------------------------------------------------------------------------
     def _update(self, key, group, params):
@@ -279,3 +291,47 @@ def add_square(xp, a, b, decay, weight, s):
     xp.multiply(b, b, s)
     xp.multiply(s, weight, s)
     xp.add(a, s, a)
+
+
+class Within(NamedTuple):
+    """Steps of parameters that hold another tensor: an elementwise rule updates that one, which
+    stands in for the parameter. See `Elementwise.step_within`."""
+
+    holds: Any
+    inside: Any
+    around: Any
+
+    def __call__(self, optimizer, key, group, params):
+        """Update `params` by what they hold, where they do; False if none does."""
+        if not any(map(self.holds, params)):
+            return False
+        inner = [self.taken(optimizer, p) if self.holds(p) else p for p in params]
+        try:
+            optimizer._update(key, group, inner)
+        finally:
+            for p, x in zip(params, inner):
+                if x is not p:
+                    self.put_back(optimizer, p, x)
+        return True
+
+    def taken(self, optimizer, p):
+        """The tensor in a parameter, with its gradient and its state."""
+        x = self.inside(p, p)
+        x._grad = self.inside(p, p._grad)
+        state = optimizer.state.get(p)
+        if state is not None:
+            optimizer.state[x] = {name: self.inside(p, s) if self.holds(s) else s
+                                  for name, s in state.items()}
+        return x
+
+    def put_back(self, optimizer, p, x):
+        """Give the parameter the state of the tensor in it: states that were written in place stay
+        the tensors that they are."""
+        found, state = optimizer.state.pop(x, None), optimizer.state[p]
+        for name, s in (found or {}).items():
+            array, before = getattr(s, "array", None), state.get(name)
+            if self.holds(before) and self.inside(p, before).array is array:
+                continue
+            is_slot = name not in optimizer.counters
+            fits = is_slot and getattr(array, "shape", None) == x.array.shape
+            state[name] = self.around(p, s) if fits else s
