@@ -550,7 +550,7 @@ TABLE: dict[str, dict[str, Any]] = {
         "_has_foreach_support": has_foreach_support,
     },
     "export": {
-        "__doc__": "``torch.export``: there are no graphs of whole programs to export.",
+        "__doc__": "``torch.export``, which is refused: nothing here records a whole program.",
         "export": no_export, "ExportedProgram": ExportedProgram,
     },
     "export.decomp_utils": {

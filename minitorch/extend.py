@@ -270,9 +270,9 @@ PyTorch; `disabled_torch_function` is that of classes that leave all calls as th
 another layout is entered with `enter_layout` and asked below all overrides; its methods that write
 in place have a tensor `take_over` what was computed. A backward pass runs with overrides off; a
 user's function inside it is `asked` with these on. `attributes_of` reads and writes all attributes
-of a tensor, those of the library too, as `object.__dict__` does for other objects. Classes not derived from Tensor are
-asked about calls after `activate_overrides`; your own function asks modes and its arguments
-with `ask_overrides`.
+of a tensor, those of the library too, as `object.__dict__` does for other objects. Classes not
+derived from Tensor are asked about calls after `activate_overrides`; your own function asks modes
+and its arguments with `ask_overrides`.
 
 >>> class Tagged(torch.Tensor):
 ...     __torch_function__ = extend.disabled_torch_function

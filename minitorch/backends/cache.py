@@ -71,8 +71,8 @@ def private_folder(name, process, why):
 
 
 def folder_elsewhere(name, error):
-    """A folder for this process alone, with a warning, after the usual one could not be used: the disk is full, it runs
-    no code from there, another thing lies in the place of an entry."""
+    """A folder for this process alone, with a warning. It takes the place of the usual one, whose
+    disk is full or runs no code, or where something else lies in the place of an entry."""
     key = name, os.getpid()
     if key not in elsewhere:
         elsewhere[key] = private_folder(*key, str(error))

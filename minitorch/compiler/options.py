@@ -18,7 +18,7 @@ MODES = "default lite reduce-overhead max-autotune-no-cudagraphs max-autotune".s
 
 
 class InvalidBackend(RuntimeError):
-    """There is no backend of this name."""
+    """The error for the name of a backend that does not exist."""
 
     __module__ = "minitorch._dynamo.exc"
 

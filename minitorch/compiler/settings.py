@@ -11,9 +11,9 @@ from .watched import PLAIN
 
 __all__ = ["LEVELS", "OF_NUMPY", "answer_of", "is_setter", "registered_classes", "settings_in"]
 
-ASKED = tuple([f"minitorch.{name}" for name in (
-    "settings", "printing", "core.dtypes", "autograd.grad_mode", "autograd.anomaly",
-    "amp.autocast_mode")])
+MODES = tuple([f"minitorch.{name}" for name in (           # their ends are compared after a trace
+    "core.dtypes", "autograd.grad_mode", "autograd.anomaly", "amp.autocast_mode")])
+ASKED = ("minitorch.settings", "minitorch.printing", *MODES)
 QUESTIONS, ORDERS = ("get_", "is_", "are_"), ("set_", "use_")
 OF_NUMPY = re.compile("[sg]et(err|buf|_print)|errstate|printoptions")
 # Methods of loggers, and the level at which each speaks; None: at one that is given.
@@ -21,8 +21,6 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "warn": 30, "error": 40, "exce
           "critical": 50, "fatal": 50, "log": None, "setLevel": None, "handle": None,
           "addHandler": None, "removeHandler": None, "addFilter": None, "handlers": None,
           "callHandlers": None}
-MODES = tuple([f"minitorch.{name}" for name in (           # their ends are compared after a trace
-    "core.dtypes", "autograd.grad_mode", "autograd.anomaly", "amp.autocast_mode")])
 
 
 def answer_of(f):

@@ -65,7 +65,8 @@ READING = frozenset("""absolute chmod cwd exists expanduser glob group hardlink_
     is_char_device is_dir is_fifo is_file is_mount is_socket is_symlink iterdir lchmod link_to lstat
     mkdir now open owner read_bytes read_text readlink rename replace resolve rglob rmdir samefile
     stat symlink_to today touch unlink utcnow walk write_bytes write_text""".split())
-ABSTRACT = {"collections.abc", "_collections_abc", "numbers", "typing"}     # of classes that register others
+# Modules with classes that register others.
+ABSTRACT = {"collections.abc", "_collections_abc", "numbers", "typing"}
 IMMUTABLE = (*PLAIN, type(...), type(NotImplemented), range, slice, re.Pattern, fractions.Fraction,
              types.GenericAlias, types.UnionType, operator.itemgetter, np.generic,
              np.dtype, np.ufunc, Size, dtype, device,
@@ -86,7 +87,8 @@ NAMED = {"__name__", "__qualname__", "__doc__", "__module__"}   # of functions a
 WEAK = weakref.ref, weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet
 HOLDERS = {"argparse.Namespace"}   # classes of Python's that have only what they are given
 CACHE = {"cache_clear", "cache_info", "cache_parameters"}
-UNSEEN = {"__subclasses__", "_version", "data_ptr"}    # attributes that change without a place to watch
+# Attributes that change without a place to watch.
+UNSEEN = {"__subclasses__", "_version", "data_ptr"}
 # Names that Python looks up in a class by itself: operators, conversions, ways to attributes.
 SPECIAL = frozenset([n for kind in (int, float, dict, list, types.CodeType, types.CoroutineType)
                      for n in dir(kind) if n[:2] == "__"] + """
@@ -440,8 +442,8 @@ class Surroundings:
                 self.methods(kind)
 
     def library(self, module):
-        """A module of this library, or of Python's without state: its settings, functions that tell or
-        change them, and those of Python's that act outside."""
+        """A module of this library, or of Python's without state: its settings, functions that
+        tell or change them, and those of Python's that act outside."""
         if module.__name__.startswith("minitorch"):
             for n in settings_in(module, self.attributes):
                 self.slots.add_attribute(module, n)
@@ -454,7 +456,7 @@ class Surroundings:
                 self.setting(found, n)
 
     def setting(self, f, name):
-        """A function of this library or of Python's, if it tells how something is set, or changes it."""
+        """A function of this library or of Python's, if it tells or changes how something is set."""
         if is_setter(f) or isinstance(f, BOUND) and f in STATEFUL:
             self.strange.append(Strange(f, name))
         elif answer_of(f) is not None:
@@ -613,7 +615,7 @@ def answer(f):
     """The value that a function without arguments returns, or the error that it raises."""
     try:
         return f()
-    except Exception as error:                             # such as questions about a GPU without one
+    except Exception as error:                             # as for a GPU where there is none
         return type(error), str(error)
 
 
@@ -624,8 +626,8 @@ def typed(x):
 
 @functools.lru_cache(maxsize=1024)
 def names_in_methods(cls):
-    """The attributes that the methods of a layer of this library name, but for those that make or show
-    it; for a class of the user's nothing, whose methods are looked at as they are."""
+    """The attributes that the methods of a layer of this library name, but for those that make or
+    show it; for a class of the user's nothing, whose methods are looked at as they are."""
     return frozenset().union(*[
         used_by(f.__code__).attributes for c in cls.__mro__
         if c not in Module.__mro__ and not is_foreign(module_of(c))

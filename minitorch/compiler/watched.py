@@ -147,7 +147,7 @@ class Registries:
                 self.empty.append(place)
 
     def end(self):
-        """Note that there are no more: a mark behind all values, so that fewer or more differ."""
+        """Mark the end of the values, so that fewer or more of them differ."""
         self.views.append([self])
         self.values.append(self)
 

@@ -241,8 +241,8 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
 def _get_trace_graph(f, args=(), kwargs=None, strict=True, return_inputs=False, **options):
     """NotImplementedError: nothing is traced into TorchScript's graphs; `fx.symbolic_trace` gives
     a graph of calls."""
-    raise NotImplementedError("there are no graphs of TorchScript: torch.fx.symbolic_trace(model) "
-                              "gives a graph of calls")
+    raise NotImplementedError("nothing is traced into graphs of TorchScript: "
+                              "torch.fx.symbolic_trace(model) gives a graph of calls")
 
 
 def export_opnames(m):

@@ -63,9 +63,10 @@ class Building(Unavailable):
 def build(source, flags=(), wait=True):
     """The `Library` of a C text, which may include "prelude.h"; `flags` are added to those of the compiler.
 
-    `Unavailable` where there is no compiler, where it does not answer, or where the text needs BLAS and NumPy's was not
-    found; RuntimeError with the compiler's words if it refuses the text. A build that takes longer than a few seconds
-    says so once on stderr. Unless the caller wants to `wait`, it then raises `Building`, and goes on in the background.
+    Raises `Unavailable` without a compiler that answers, or if the text needs BLAS and NumPy's was
+    not found; RuntimeError with the compiler's words if it refuses the text. A build that takes
+    longer than a few seconds says so once on stderr. Unless the caller wants to `wait`, it then
+    raises `Building`, and goes on in the background.
     """
     command, version = compiler()                          # asked each time: MINITORCH_NATIVE and CC may have changed
     if command[0] in silent:
@@ -99,8 +100,8 @@ def built(source, command, version):
     return job.answer()
 
 
-jobs: dict = {}                                            # (name of an entry, process) -> the job that builds it
-silent: dict = {}                                          # compilers that did not answer -> that in words
+jobs: dict = {}                # (name of an entry, process) -> the job that builds it
+silent: dict = {}              # compilers that did not answer -> that in words
 announced: list = []
 
 
@@ -178,8 +179,8 @@ def raise_for_disk(words):
 
 
 def not_loaded(error, command, out):
-    """The error for a library that cannot be loaded: OSError if its place may be the reason, as a disk from which no
-    code is run; Unavailable if the compiler wrote no library."""
+    """The error for a library that cannot be loaded: OSError if its place may be the reason, as a
+    disk from which no code is run; Unavailable if the compiler wrote no library."""
     if "invalid ELF" in str(error) or "too short" in str(error) or "wrong" in str(error):
         return Unavailable(f"{command} wrote what cannot be loaded: {error}")
     return error

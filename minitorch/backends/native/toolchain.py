@@ -22,7 +22,7 @@ from pathlib import Path
 __all__ = ["NO_ANSWER", "Unavailable", "compiler", "processor", "reason", "run", "say"]
 
 PROBES, VERSION = 10.0, 5.0    # seconds for all questions together, and for the first to a compiler
-WORDLESS = 3.0                                             # seconds after which stderr says what is waited for
+WORDLESS = 3.0                 # seconds after which stderr says what is waited for
 NO_ANSWER = 124                                            # exit status, as `timeout` has it
 
 # The flags keep NumPy's results: no -ffast-math, and products and sums are rounded one by one. Comparisons and roots
@@ -99,7 +99,8 @@ def search(named):
 
 
 def try_out(command, end):
-    """One command, with its flags and its version; a text if it cannot be used. It answers before the time `end`."""
+    """One command, with its flags and its version; a text if it cannot be used. It answers before
+    the time `end`."""
     place = shutil.which(command[0])
     if place is None:
         return f"{command[0]} is not installed"
@@ -146,12 +147,16 @@ running: set = set()                                       # the processes that 
 
 
 def run(command, timeout=300.0):
-    """A finished process, with its output as text; one that failed if it could not be started. One that takes longer
-    than `timeout` seconds is ended, with all that it started: status `NO_ANSWER`."""
+    """A finished process, with its output as text; one that failed if it could not be started.
+
+    One that takes longer than `timeout` seconds is ended, with all that it started: status
+    `NO_ANSWER`.
+    """
     environment = {**os.environ, "LC_ALL": "C"}            # whose messages are read by people who ask for help
     try:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, errors="replace", env=environment, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, errors="replace", env=environment, start_new_session=True)
     except OSError as error:
         return subprocess.CompletedProcess(command, 1, "", str(error))
     running.add(process)

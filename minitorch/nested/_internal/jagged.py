@@ -112,7 +112,7 @@ class Jagged(Batch):
         return self._lengths is None and self._inner.is_contiguous()
 
     def dim_of(self, dim):
-        """`dim` counted from the front; IndexError if there is no such dimension."""
+        """`dim` counted from the front; IndexError if it is out of range."""
         n = self.dim()
         if not -n <= dim < n:
             raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")

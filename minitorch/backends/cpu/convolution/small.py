@@ -2,10 +2,10 @@
 
 Fourier transforms and Winograd's filtering are off by up to ``4 u max|x| sum|w|`` (`level.py`). So
 where the plain sum is exactly zero they leave 1e-9, and a program that takes the sign of a gradient
-reads noise. Each result that is no larger than that error is summed again as it is defined: zeros
-are zeros then, and a small number is as exact as a large one. Of random numbers one result in 10,000
-is that small. Where more than one in `MOST` is, in images with dead regions, the functions here
-return False, and a method that mixes nothing computes the whole.
+reads noise. Results within that error are computed again by the plain sum: zeros are zeros then,
+and a small number is as exact as a large one. Of random numbers one result in 10,000 is that small.
+Where more than one in `MOST` is, in images with dead regions, the functions here return False, and
+a method that mixes nothing computes the whole.
 """
 
 from math import prod
@@ -38,7 +38,7 @@ def bounds(problem, levels, weight):
 
 
 def is_dense(weight):
-    """True if there are no zeros, and the first numbers are not all integers."""
+    """True if no weight is zero, and the first ones are not all integers."""
     return bool(weight.all()) and bool((weight.reshape(-1)[:1024] % 1).any())
 
 
