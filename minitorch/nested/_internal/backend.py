@@ -165,14 +165,9 @@ class Functions:
             return found
 
         def call(*args, **options):
-            array = args[0].array() if args and isinstance(args[0], Extent) else None
-            if array is not None:                          # zeros, ... of the shape of an array
-                made = found(array.values.array.shape, *args[1:], **options)
-                return array.like(wrap(made, self.inner))
-            if name in ("array", "zeros_like") and isinstance(args[0], NestedArray):
-                array = args[0]
-                made = found(array.values.array, *args[1:], **options)
-                return array.like(wrap(made, self.inner))
+            pattern, values = pattern_of(name, *args[:1])
+            if pattern is not None:
+                return pattern.like(wrap(found(values, *args[1:], **options), self.inner))
             if any([isinstance(x, NestedArray) for x in tree_leaves([args, options])]):
                 raise worded(NotImplementedError(f"{name}() of the array of a nested tensor"))
             made = found(*args, **options)
@@ -183,6 +178,16 @@ class Functions:
     def copyto(self, target, source, casting="same_kind", where=True):
         """Write to an array."""
         write(target, source)
+
+
+def pattern_of(name, first=None):
+    """The array whose structure the result of a function has, and what its numbers are asked for;
+    (None, None) if no array says it."""
+    if isinstance(first, Extent) and (array := first.array()) is not None:
+        return array, array.values.array.shape             # as in zeros(x.shape)
+    if name in ("array", "zeros_like") and isinstance(first, NestedArray):
+        return first, first.values.array
+    return None, None
 
 
 class Ragged:
